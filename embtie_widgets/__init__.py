@@ -1,0 +1,58 @@
+"""embtie: what weight tying does to a language model's token embeddings.
+
+The face of the library: every public name, imported only when it is first used, so that
+`import embtie_widgets` loads neither torch nor transformers.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from embtie_widgets.app.dashboard import dashboard
+    from embtie_widgets.errors import EmbtieError
+    from embtie_widgets.jobs.run import run
+    from embtie_widgets.measures.alignment import align, align_pair
+    from embtie_widgets.panels.alignment import AlignmentPanel
+    from embtie_widgets.requests import AlignRequest, ModelRef
+    from embtie_widgets.sources.load import load
+    from embtie_widgets.sources.matching import match
+    from embtie_widgets.training.twins import train_twins
+
+_HOME = {
+    "AlignRequest": "requests",
+    "AlignmentPanel": "panels.alignment",
+    "EmbtieError": "errors",
+    "ModelRef": "requests",
+    "align": "measures.alignment",
+    "align_pair": "measures.alignment",
+    "dashboard": "app.dashboard",
+    "load": "sources.load",
+    "match": "sources.matching",
+    "run": "jobs.run",
+    "train_twins": "training.twins",
+}
+
+__all__ = [
+    "AlignRequest",
+    "AlignmentPanel",
+    "EmbtieError",
+    "ModelRef",
+    "align",
+    "align_pair",
+    "dashboard",
+    "load",
+    "match",
+    "run",
+    "train_twins",
+]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

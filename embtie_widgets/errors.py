@@ -1,0 +1,21 @@
+"""The one error that users see: what was given, what was expected, what to do next."""
+
+
+class EmbtieError(Exception):
+    """A fault that the user can act on.
+
+    `message` says what was given and what was expected, `hint` what to do next.  Both are safe
+    to show on a shared page: no path beyond a file's own name, no token, no traceback.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message} {hint}".strip())
+        self.message = message
+        self.hint = hint
+
+
+class Cancelled(EmbtieError):
+    """The user stopped the work; nothing is wrong."""
+
+    def __init__(self) -> None:
+        super().__init__("Cancelled.", "The earlier result is kept.")

@@ -1,0 +1,8 @@
+"""Immutable, JSON-serialisable descriptions of work: what the interface edits, the link encodes,
+the command line reads, the cache is keyed by and every export contains."""
+
+from embtie_widgets.requests.align import COMPARISONS, MAPS, ROLES, AlignRequest
+from embtie_widgets.requests.model import ModelRef
+from embtie_widgets.requests.reading import Request, read_request
+
+__all__ = ["COMPARISONS", "MAPS", "ROLES", "AlignRequest", "ModelRef", "Request", "read_request"]

@@ -1,0 +1,55 @@
+"""The request behind the alignment panel."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from embtie_widgets.requests import fields
+from embtie_widgets.requests.model import ModelRef
+
+MAPS = ("identity", "orthogonal", "linear")
+ROLES = ("auto", "input", "output")
+COMPARISONS = ("In->Out", "Out->Tied", "In->Tied")
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+@dataclass(frozen=True)
+class AlignRequest:
+    """Align the input and output matrix of model `a` with each other and with the matrix of `b`.
+
+    `role_b` says which matrix of `b` stands for Tied: "auto" takes the tied one.
+    """
+
+    a: ModelRef = ModelRef("nano-untied")
+    b: ModelRef = ModelRef("nano-tied")
+    map: str = "linear"
+    center: bool = True
+    ridge: float = 0.0
+    holdout: float = 0.2
+    seed: int = 0
+    role_b: str = "auto"
+    device: str = "auto"
+
+    kind: ClassVar[str] = "align"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b"):
+            object.__setattr__(self, name, ModelRef.from_value(getattr(self, name)))
+        fields.choice("map", self.map, MAPS)
+        fields.flag("center", self.center)
+        object.__setattr__(self, "ridge", fields.number("ridge", self.ridge, 0.0, 1e12))
+        held = fields.number("holdout", self.holdout, 0.0, 0.9)
+        object.__setattr__(self, "holdout", held)
+        fields.whole("seed", self.seed, 0, 2**31 - 1)
+        fields.choice("role_b", self.role_b, ROLES)
+        fields.choice("device", self.device, DEVICES)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field, the models as objects: a plain JSON value."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return plain | {"a": self.a.to_dict(), "b": self.b.to_dict()}
+
+    @classmethod
+    def from_dict(cls, value: Any) -> Self:
+        """From such an object; fields left out keep their defaults."""
+        return cls(**fields.mapping("request", value, tuple(cls.__dataclass_fields__)))

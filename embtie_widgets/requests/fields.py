@@ -1,0 +1,82 @@
+"""Turning untrusted values into the fields of a request, with an error that says what is wrong."""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from embtie_widgets.errors import EmbtieError
+
+TEXT_LIMIT = 1024
+
+
+def choice(name: str, value: Any, options: Collection[str]) -> str:
+    """One of `options`."""
+    if not isinstance(value, str) or value not in options:
+        raise EmbtieError(
+            f"{name} is {_short(value)}; expected one of {', '.join(map(repr, options))}.",
+            "Choose one of these.",
+        )
+    return value
+
+
+def number(name: str, value: Any, low: float, high: float, *, below: bool = False) -> float:
+    """A finite number in [low, high], or in [low, high) with `below`."""
+    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not good or value < low or value > high or (below and value == high):
+        raise EmbtieError(
+            f"{name} is {_short(value)}; expected a number from {low:g} to "
+            f"{'below ' if below else ''}{high:g}.",
+            f"Set {name} inside these bounds.",
+        )
+    return float(value)
+
+
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    """A whole number in [low, high]."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise EmbtieError(
+            f"{name} is {_short(value)}; expected a whole number from {low} to {high}.",
+            f"Set {name} inside these bounds.",
+        )
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, and nothing that merely looks like it."""
+    if not isinstance(value, bool):
+        raise EmbtieError(f"{name} is {_short(value)}; expected true or false.", "Set one of them.")
+    return value
+
+
+def text(name: str, value: Any) -> str:
+    """A non-empty string of bounded length without control characters."""
+    good = isinstance(value, str) and 0 < len(value) <= TEXT_LIMIT and value.isprintable()
+    if not good:
+        raise EmbtieError(
+            f"{name} is {_short(value)}; expected 1 to {TEXT_LIMIT} printable characters.",
+            f"Give {name} as plain text.",
+        )
+    return str(value)
+
+
+def optional_text(name: str, value: Any) -> str | None:
+    """Such a string, or None."""
+    return None if value is None else text(name, value)
+
+
+def mapping(name: str, value: Any, known: Collection[str]) -> Mapping[str, Any]:
+    """A mapping all of whose keys are known."""
+    if not isinstance(value, Mapping):
+        raise EmbtieError(f"{name} is {_short(value)}; expected an object with named fields.")
+    unknown = sorted(str(key) for key in value if key not in known)
+    if unknown:
+        raise EmbtieError(
+            f"{name} has the unknown field {_short(unknown[0])}; known are {', '.join(known)}.",
+            "Remove it, or write the request with the version of embtie that knows it.",
+        )
+    return value
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."

@@ -1,0 +1,116 @@
+"""Results of the alignment measures."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embtie_widgets.results.tokens import display_token
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Vector = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How well one matrix maps onto another, token by token.
+
+    cosine         (V,) in [-1, 1], of each mapped row with its target, the map fitted on all
+                   rows; NaN where a row is zero or not finite
+    mean, median   of the cosines that are not NaN
+    interval       95 % bootstrap interval of the mean over tokens
+    heldout_mean   the mean on rows that took no part in the fit; None without a hold-out
+    heldout_interval  its 95 % bootstrap interval
+    floor_mean     the same fit and score with the rows of y permuted: the level of pure chance;
+                   None where it was not asked for
+    floor_expected what theory gives for independent Gaussian rows: sqrt(d/V) for linear,
+                   8/(3 pi) sqrt(d/V) for orthogonal, 0 for identity
+    description    of the fitted map: kind, shape, rank, condition number, determinant sign
+    settings       everything needed to repeat it
+    hashes         of the two matrices, where they are known
+    """
+
+    cosine: Vector
+    mean: float
+    median: float
+    interval: tuple[float, float]
+    heldout_mean: float | None
+    heldout_interval: tuple[float, float] | None
+    floor_mean: float | None
+    floor_expected: float
+    description: dict[str, Any]
+    settings: dict[str, Any]
+    hashes: dict[str, str] = field(default_factory=dict)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per token: its row number and its cosine."""
+        import pandas as pd
+
+        return pd.DataFrame({"row": np.arange(len(self.cosine)), "cosine": self.cosine})
+
+
+@dataclass(frozen=True)
+class PairAlignment:
+    """The comparisons of a model pair on the tokens that both have.
+
+    comparisons   by name ("In->Out", "Out->Tied", "In->Tied"), all on the same n tokens
+    rows_a, rows_b  (n,) the row of each token in model A and in model B
+    tokens        n byte keys (None where tokens are not known)
+    token_counts  (n,) how often each token occurs in the corpus that comes with the model, or
+                  None where no corpus is known
+    norms         row norms by matrix name ("In", "Out", "Tied"), each (n,)
+    counts        of the vocabulary match; its kinds add up to the rows of both matrices
+    bands         one mapping per token-frequency band: "band" (text), "tokens" (number) and the
+                  mean cosine by comparison name; empty where counts are not known
+    checks        identity checks that were passed before this result was given out
+    models        what is known of A and B: name, revision, tied, shape, dtype, notes
+    """
+
+    comparisons: dict[str, Alignment]
+    rows_a: Vector
+    rows_b: Vector
+    tokens: tuple[bytes | None, ...]
+    token_counts: Vector | None
+    norms: dict[str, Vector]
+    counts: dict[str, int]
+    bands: tuple[dict[str, Any], ...]
+    checks: dict[str, float]
+    models: dict[str, dict[str, Any]]
+    notes: tuple[str, ...]
+    settings: dict[str, Any]
+    hashes: dict[str, str]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per token: text, bytes, rows, count, norms and the cosine of each comparison."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {
+            "token": [display_token(key, limit=0) for key in self.tokens],
+            "bytes": [key.hex() if key is not None else "" for key in self.tokens],
+            "row_a": self.rows_a,
+            "row_b": self.rows_b,
+        }
+        if self.token_counts is not None:
+            columns["count"] = self.token_counts
+        columns |= {f"norm {name}": values for name, values in self.norms.items()}
+        columns |= {name: result.cosine for name, result in self.comparisons.items()}
+        return pd.DataFrame(columns)
+
+    def summary(self) -> list[dict[str, Any]]:
+        """One mapping per comparison: the numbers that stand under the chart."""
+        return [
+            {
+                "comparison": name,
+                "mean": result.mean,
+                "interval": list(result.interval),
+                "median": result.median,
+                "heldout_mean": result.heldout_mean,
+                "heldout_interval": result.heldout_interval,
+                "floor_mean": result.floor_mean,
+                "floor_expected": result.floor_expected,
+                "tokens": int(np.isfinite(result.cosine).sum()),
+            }
+            for name, result in self.comparisons.items()
+        ]
