@@ -14,7 +14,7 @@ class EmbtieError(Exception):
         self.hint = hint
 
 
-class Cancelled(EmbtieError):
+class Cancelled(EmbtieError):  # noqa: N818 - it is no fault
     """The user stopped the work; nothing is wrong."""
 
     def __init__(self) -> None:

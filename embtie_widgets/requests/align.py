@@ -10,6 +10,7 @@ MAPS = ("identity", "orthogonal", "linear")
 ROLES = ("auto", "input", "output")
 COMPARISONS = ("In->Out", "Out->Tied", "In->Tied")
 DEVICES = ("auto", "cpu", "cuda", "mps")
+_UNTIED, _TIED = ModelRef("nano-untied"), ModelRef("nano-tied")
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,8 @@ class AlignRequest:
     `role_b` says which matrix of `b` stands for Tied: "auto" takes the tied one.
     """
 
-    a: ModelRef = ModelRef("nano-untied")
-    b: ModelRef = ModelRef("nano-tied")
+    a: ModelRef = _UNTIED
+    b: ModelRef = _TIED
     map: str = "linear"
     center: bool = True
     ridge: float = 0.0
@@ -46,10 +47,10 @@ class AlignRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """Every field, the models as objects: a plain JSON value."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain = {name: getattr(self, name) for name in fields.names_of(type(self))}
         return plain | {"a": self.a.to_dict(), "b": self.b.to_dict()}
 
     @classmethod
     def from_dict(cls, value: Any) -> Self:
         """From such an object; fields left out keep their defaults."""
-        return cls(**fields.mapping("request", value, tuple(cls.__dataclass_fields__)))
+        return cls(**fields.mapping("request", value, fields.names_of(cls)))

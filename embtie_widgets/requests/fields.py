@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError
@@ -80,3 +81,8 @@ def mapping(name: str, value: Any, known: Collection[str]) -> Mapping[str, Any]:
 def _short(value: Any) -> str:
     shown = repr(value)
     return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+def names_of(kind: type) -> tuple[str, ...]:
+    """The field names of a dataclass, without its class variables."""
+    return tuple(field.name for field in fields(kind))

@@ -40,6 +40,5 @@ class ModelRef:
             return value
         if isinstance(value, str):
             return cls(value)
-        known = tuple(cls.__dataclass_fields__)
-        given: Mapping[str, Any] = fields.mapping("model", value, known)
+        given: Mapping[str, Any] = fields.mapping("model", value, fields.names_of(cls))
         return cls(**{"ref": None, **given})

@@ -59,7 +59,10 @@ def _text_of(source: Any) -> str:
             "Give a request object, its JSON text or the path of a file with it.",
         )
     if len(text) > SIZE_LIMIT:
-        raise EmbtieError(f"The request is longer than {SIZE_LIMIT} characters.", "It is no request.")
+        raise EmbtieError(
+            f"The text is longer than {SIZE_LIMIT} characters, so it is no request.",
+            "Copy the request again from the interface.",
+        )
     return text
 
 
@@ -68,9 +71,11 @@ def _file_text(path: Path) -> str:
         with path.open(encoding="utf-8") as file:
             return file.read(SIZE_LIMIT + 1)
     except FileNotFoundError:
-        raise EmbtieError(f"There is no request file '{path.name}' there.", "Check its path.") from None
+        raise EmbtieError(f"There is no file '{path.name}' there.", "Check its path.") from None
     except (OSError, UnicodeDecodeError):
-        raise EmbtieError(f"'{path.name}' cannot be read as text.", "Is it a request file?") from None
+        raise EmbtieError(
+            f"'{path.name}' cannot be read as text.", "Choose a request file."
+        ) from None
 
 
 def _parse(text: str) -> Any:
