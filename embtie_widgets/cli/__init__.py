@@ -1,0 +1,33 @@
+"""The command line: `embtie`, `embtie run`, `embtie doctor`, `embtie train-nano`."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from embtie_widgets.cli.arguments import parse
+from embtie_widgets.errors import Cancelled, EmbtieError
+
+FAULT, INTERRUPTED = 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Carry out one command and return its exit code.
+
+    0: done; 1: the doctor found a fault; 2: a fault of the input; 130: stopped by the user.
+    """
+    arguments = parse(sys.argv[1:] if argv is None else argv)
+    try:
+        code = int(arguments.command(arguments))
+        sys.stdout.flush()
+    except (KeyboardInterrupt, Cancelled):
+        print("embtie: stopped.", file=sys.stderr)
+        return INTERRUPTED
+    except EmbtieError as error:
+        print(f"embtie: {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"        {error.hint}", file=sys.stderr)
+        return FAULT
+    except BrokenPipeError:  # `embtie doctor | head` is no fault of ours
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code

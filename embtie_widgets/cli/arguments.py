@@ -1,0 +1,80 @@
+"""What may be typed after `embtie`.  Commands import what is heavy when they are carried out."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from embtie_widgets import __version__
+from embtie_widgets.cli.doctor import doctor
+from embtie_widgets.cli.run import run
+from embtie_widgets.cli.serve import serve
+from embtie_widgets.cli.train import train_nano
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments with their `command`; `embtie` alone serves the dashboard."""
+    return _parser().parse_args(argv or ["serve"])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="embtie",
+        description="What weight tying does to a language model's token embeddings.",
+        epilog="Without a command, `embtie` serves the dashboard.",
+    )
+    parser.add_argument("--version", action="version", version=f"embtie {__version__}")
+    add = parser.add_subparsers(metavar="COMMAND", required=True).add_parser
+    for part in (_add_serve, _add_run, _add_doctor, _add_train):
+        part(add)
+    return parser
+
+
+Add = Callable[..., argparse.ArgumentParser]
+
+
+def _add_serve(add: Add) -> None:
+    serving = add("serve", help="serve the dashboard and open it in the browser")
+    serving.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    serving.add_argument("--port", type=_port, default=8866, help="its port (%(default)s)")
+    serving.add_argument("--no-browser", action="store_true", help="do not open the browser")
+    serving.set_defaults(command=serve)
+
+
+def _add_run(add: Add) -> None:
+    running = add("run", help="carry out a request without a browser")
+    running.add_argument("request", type=Path, metavar="REQUEST.json", help="the request file")
+    running.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="write request.json, result.json, tokens.csv and figure.html into this folder",
+    )
+    running.set_defaults(command=run)
+
+
+def _add_doctor(add: Add) -> None:
+    checking = add("doctor", help="say what is installed, usable and cached")
+    checking.add_argument("--json", action="store_true", help="print JSON")
+    checking.set_defaults(command=doctor)
+
+
+def _add_train(add: Add) -> None:
+    training = add("train-nano", help="train the bundled pair of twins again")
+    training.add_argument("--out", type=Path, metavar="FOLDER", help="where the pair is written")
+    training.add_argument("--steps", type=_positive, metavar="N", help="optimiser steps")
+    training.add_argument("--corpus", type=Path, metavar="FILE", help="plain or gzipped text")
+    training.set_defaults(command=train_nano)
+
+
+def _port(text: str) -> int:
+    return _whole(text, 1, 65535)
+
+
+def _positive(text: str) -> int:
+    return _whole(text, 1, 10**9)
+
+
+def _whole(text: str, low: int, high: int) -> int:
+    if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low} to {high}")
+    return int(text)

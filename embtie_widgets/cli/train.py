@@ -1,0 +1,19 @@
+"""`embtie train-nano`."""
+
+import argparse
+
+from embtie_widgets.cli.line import ProgressLine
+
+
+def train_nano(arguments: argparse.Namespace) -> int:
+    """Train the bundled pair; arguments that were not given keep the values of the bundled one."""
+    from embtie_widgets.training import nano
+
+    given = {name: getattr(arguments, name) for name in ("out", "steps", "corpus")}
+    with ProgressLine() as progress:
+        folder = nano.train_nano(
+            **{name: value for name, value in given.items() if value is not None},
+            progress=progress,
+        )
+    print(f"The pair and its provenance are in {folder}.")
+    return 0
