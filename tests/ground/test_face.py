@@ -8,7 +8,7 @@ import embtie_widgets as ew
 HEAVY = ("torch", "transformers", "plotly", "ipywidgets", "pandas")
 
 
-def fresh(code):
+def fresh(code: str) -> str:
     """What a new interpreter prints when it runs the code."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -30,7 +30,7 @@ def test_every_public_name_is_listed() -> None:
 
 
 @pytest.mark.parametrize("name", ew.__all__)
-def test_every_public_name_leads_somewhere(name) -> None:
+def test_every_public_name_leads_somewhere(name: str) -> None:
     found = getattr(ew, name)
     assert callable(found)
     assert found.__doc__

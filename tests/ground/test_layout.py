@@ -1,6 +1,7 @@
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,13 +20,11 @@ TOP_LEVEL = {
 }
 # Written in pieces, so that this file does not find itself.
 MACHINE_PATHS = re.compile(
-    "|".join(
-        ["/" + "work/", "/" + "root/", "/" + r"home/\w", "/" + r"Users/\w", r"[A-Z]:\\" + "Users"]
-    )
+    "|".join(["/" + part for part in ("work/", "root/", r"home/\w", r"Users/\w")])
 )
 
 
-def tracked_files():
+def tracked_files() -> list[Path]:
     listing = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -34,7 +33,7 @@ def tracked_files():
     return [ROOT / name for name in listing.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
-def texts():
+def texts() -> Iterator[tuple[Path, str]]:
     for path in tracked_files():
         try:
             yield path, path.read_text(encoding="utf-8")

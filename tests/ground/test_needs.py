@@ -3,6 +3,7 @@ import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -19,23 +20,23 @@ TOOLS = {"hatchling", "import-linter", "mypy", "pandas-stubs", "ruff", "types-ps
 CONDA_NAMES = {"torch": "pytorch", "huggingface-hub": "huggingface_hub"}
 
 
-def project():
+def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def named(lines):
+def named(lines: list[str]) -> dict[str, Requirement]:
     return {canonicalize_name(Requirement(line).name): Requirement(line) for line in lines}
 
 
-def needs():
+def needs() -> dict[str, Requirement]:
     return named(project()["dependencies"])
 
 
-def extra():
+def extra() -> dict[str, Requirement]:
     return named(project()["optional-dependencies"]["test"])
 
 
-def imported_packages(folder):
+def imported_packages(folder: str) -> set[str]:
     """The distributions that the code under the folder imports, ours left out."""
     modules = set()
     for path in (ROOT / folder).rglob("*.py"):
@@ -65,7 +66,7 @@ def test_every_test_need_is_used() -> None:
     assert set(extra()) - TOOLS <= imported_packages("tests")
 
 
-def environment():
+def environment() -> list[str]:
     value = yaml.safe_load((ROOT / "environment.yml").read_text())
     return [line for line in value["dependencies"] if isinstance(line, str)]
 
@@ -79,7 +80,7 @@ def test_conda_gets_the_same_packages_in_the_same_ranges() -> None:
 
 
 @pytest.mark.parametrize("line", environment())
-def test_conda_can_read_each_line(line) -> None:
+def test_conda_can_read_each_line(line: str) -> None:
     assert MatchSpec(line).name.normalized == Requirement(line).name.lower()
 
 
