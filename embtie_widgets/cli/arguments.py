@@ -60,9 +60,16 @@ def _add_doctor(add: Add) -> None:
 
 def _add_train(add: Add) -> None:
     training = add("train-nano", help="train the bundled pair of twins again")
-    training.add_argument("--out", type=Path, metavar="FOLDER", help="where the pair is written")
+    training.add_argument(
+        "--out",
+        type=Path,
+        default=Path("nano"),
+        metavar="FOLDER",
+        help="where the pair is written (%(default)s)",
+    )
     training.add_argument("--steps", type=_positive, metavar="N", help="optimiser steps")
     training.add_argument("--corpus", type=Path, metavar="FILE", help="plain or gzipped text")
+    training.add_argument("--note", metavar="TEXT", help="what the corpus is, for the provenance")
     training.set_defaults(command=train_nano)
 
 

@@ -71,9 +71,9 @@ def _plain(value: Any) -> Any:
 
 
 def _page(result: "PairAlignment") -> str:
-    from embtie_widgets.charts.alignment import alignment_figure
+    from embtie_widgets.charts.alignment import figure
 
-    page: str = alignment_figure(result).to_html(include_plotlyjs=True, full_html=True)
+    page: str = figure(result).to_html(include_plotlyjs=True, full_html=True)
     return page
 
 

@@ -1,5 +1,7 @@
 """What the doctor looks at.  It never prints a token, and shortens the home folder to `~`."""
 
+import hashlib
+import json
 import os
 import platform
 import shutil
@@ -12,6 +14,8 @@ import platformdirs
 import psutil
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+
+import embtie_widgets
 
 GIB = 2**30
 
@@ -34,6 +38,7 @@ def examine() -> list[Finding]:
         _packages,
         _device,
         _browser,
+        _bundled,
         _caches,
         _machine,
     )
@@ -84,6 +89,25 @@ def _browser() -> Iterator[Finding]:
     found = shutil.which("chromium")
     hint = "" if found else "Only the browser tests and PNG files from scripts need it."
     yield Finding("Browser", "chromium", "found" if found else "not found", hint=hint)
+
+
+def _bundled() -> Iterator[Finding]:
+    """Every file of the bundled pair against the hash in its provenance."""
+    folder = Path(embtie_widgets.__file__).parent / "data" / "nano"
+    try:
+        wanted = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError):
+        wanted = {}
+    damaged = [name for name, digest in wanted.items() if _digest(folder / name) != digest]
+    if wanted and not damaged:
+        yield Finding("Bundled pair", "files", f"all {len(wanted)} there and whole")
+        return
+    value = f"missing or changed: {', '.join(damaged)}" if damaged else "no provenance file"
+    yield Finding("Bundled pair", "files", value, True, "Install embtie again.")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
 def _caches() -> Iterator[Finding]:

@@ -9,7 +9,7 @@ def train_nano(arguments: argparse.Namespace) -> int:
     """Train the bundled pair; arguments that were not given keep the values of the bundled one."""
     from embtie_widgets.training import nano
 
-    given = {name: getattr(arguments, name) for name in ("out", "steps", "corpus")}
+    given = {name: getattr(arguments, name) for name in ("out", "steps", "corpus", "note")}
     with ProgressLine() as progress:
         folder = nano.train_nano(
             **{name: value for name, value in given.items() if value is not None},
