@@ -35,7 +35,7 @@ def write(folder: Path, request: Request, result: "PairAlignment") -> list[str]:
         "figure.html": lambda: _page(result),
     }
     for name, make in makers.items():
-        _replace(folder / name, make())
+        replace(folder / name, make())
     return list(makers)
 
 
@@ -54,17 +54,17 @@ def summary(request: Request, result: "PairAlignment") -> dict[str, Any]:
         "settings": result.settings,
         "hashes": result.hashes,
     }
-    return {name: _plain(part) for name, part in value.items()}
+    return {name: plain(part) for name, part in value.items()}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON has no NaN and no numpy: a number that is not there becomes null."""
     if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, float) and not abs(value) < float("inf"):
         return None
     return value if isinstance(value, str | int | float | None) else str(value)
@@ -77,10 +77,11 @@ def _page(result: "PairAlignment") -> str:
     return page
 
 
-def _replace(path: Path, text: str) -> None:
+def replace(path: Path, text: str) -> None:
+    """Write the file whole, or leave what was there."""
     part = path.with_name(f".{path.name}.part")
     try:
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(text.encode())
         os.replace(part, path)
     except OSError as error:
         part.unlink(missing_ok=True)
