@@ -32,7 +32,7 @@ def request_key(request: Request) -> str:
 
 def read_request(source: Any) -> Request:
     """A request from itself, an envelope, its JSON text, or the path of a file with it."""
-    if isinstance(source, tuple(KINDS.values())):
+    if isinstance(source, Request):
         return source
     value = source if isinstance(source, Mapping) else _parse(_text_of(source))
     if not isinstance(value, Mapping):

@@ -26,7 +26,7 @@ class Alignment:
     floor_mean     the same fit and score with the rows of y permuted: the level of pure chance;
                    None where it was not asked for
     floor_expected what theory gives for independent Gaussian rows: sqrt(d/V) for linear,
-                   8/(3 pi) sqrt(d/V) for orthogonal, 0 for identity
+                   8/(3 pi) sqrt(d/V) for orthogonal of equal widths, 0 for identity; else None
     description    of the fitted map: kind, shape, rank, condition number, determinant sign
     settings       everything needed to repeat it
     hashes         of the two matrices, where they are known
@@ -39,7 +39,7 @@ class Alignment:
     heldout_mean: float | None
     heldout_interval: tuple[float, float] | None
     floor_mean: float | None
-    floor_expected: float
+    floor_expected: float | None
     description: dict[str, Any]
     settings: dict[str, Any]
     hashes: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,158 @@
+"""The one border where matrices enter the measures: shapes, usable rows, means, blocks.
+
+Everything behind it reads a matrix in blocks of rows, so that memory stays bounded whatever the
+vocabulary, and never changes it.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.progress import Progress, silent
+
+BLOCK = 2048
+_EXACT_UP_TO = 10_000_000
+_TINY, _HUGE = 2.0**-30, 2.0**30
+
+
+def as_matrix(value: Any, name: str = "matrix") -> torch.Tensor:
+    """A two-dimensional floating-point tensor (V, d) that shares memory with `value`."""
+    tensor = value.detach() if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+    if tensor.ndim != 2 or 0 in tensor.shape:
+        raise EmbtieError(
+            f"{name} has the shape {tuple(tensor.shape)}; expected rows x columns, both above 0.",
+            "Give one row per token.",
+        )
+    if tensor.is_meta:
+        raise EmbtieError(f"{name} has no values: its weights are not loaded.", "Load them first.")
+    return tensor if tensor.is_floating_point() else tensor.double()
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix as the measures see it.
+
+    values  (V, d) as stored
+    mean    (d,) float64, of the usable rows; zeros without centring
+    scale   a power of two that keeps squares inside the range of the arithmetic
+    norms   (V,) float64, of the raw rows
+    """
+
+    values: torch.Tensor
+    mean: torch.Tensor
+    scale: float
+    norms: torch.Tensor
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return int(self.values.shape[1])
+
+    def block(self, rows: "slice | torch.Tensor", like: torch.Tensor) -> torch.Tensor:
+        """Those rows, centred and scaled, in the type and on the device of `like`.
+
+        The mean is subtracted in two parts, so that float32 keeps what float64 would give.
+        """
+        part = self.values[rows].to(like)
+        high = self.mean.to(like)
+        low = (self.mean - high.to(self.mean)).to(like)
+        centred = torch.sub(part, high).sub_(low)
+        return centred if self.scale == 1.0 else centred.mul_(self.scale)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which rows take part: all of them (`index` None) or those listed."""
+
+    total: int
+    index: torch.Tensor | None
+
+    def __len__(self) -> int:
+        return self.total if self.index is None else len(self.index)
+
+    def take(self, positions: torch.Tensor) -> "Rows":
+        """The rows at these positions of this list, in that order."""
+        return Rows(self.total, positions if self.index is None else self.index[positions])
+
+    def blocks(self, size: int = BLOCK) -> Iterator["slice | torch.Tensor"]:
+        """Their numbers, block by block."""
+        for start in range(0, len(self), size):
+            stop = min(start + size, len(self))
+            yield slice(start, stop) if self.index is None else self.index[start:stop]
+
+
+def survey(values: torch.Tensor, progress: Progress = silent) -> tuple[torch.Tensor, torch.Tensor]:
+    """Row norms (V,) and column sums (d,) of all rows, as float64 on the CPU.
+
+    Large matrices of narrow types are read as float32: norms to its relative precision, sums of a
+    few rows at a time in it and over all rows in float64.
+    """
+    exact = values.dtype == torch.float64 or values.numel() <= _EXACT_UP_TO
+    norms = torch.empty(len(values), dtype=torch.float64)
+    total = torch.zeros(values.shape[1], dtype=torch.float64)
+    for start in range(0, len(values), BLOCK):
+        part = values[start : start + BLOCK]
+        part = part.cpu().double() if exact else part.float()
+        norms[start : start + BLOCK] = torch.linalg.vector_norm(part, dim=1).cpu()
+        total += _sum_rows(part).cpu()
+        progress("reading", min(start + BLOCK, len(values)), len(values))
+    return norms, total
+
+
+def _sum_rows(part: torch.Tensor) -> torch.Tensor:
+    groups = torch.stack([group.sum(0) for group in part.split(64)])
+    return groups.cpu().double().sum(0)
+
+
+def prepare(
+    values: Mapping[str, torch.Tensor], center: bool, progress: Progress = silent
+) -> tuple[dict[str, Matrix], Rows, dict[str, int]]:
+    """The matrices with their means, the rows that all can use, and how many are left out and why.
+
+    A row takes part when it is finite and not zero in every matrix.
+    """
+    surveys = {name: survey(matrix, progress) for name, matrix in values.items()}
+    rows, left_out = _usable(values, {name: norms for name, (norms, _) in surveys.items()})
+    matrices = {}
+    for name, matrix in values.items():
+        norms, total = surveys[name]
+        if rows.index is not None:
+            total = torch.stack([_sum_rows(matrix[i].double()) for i in rows.blocks()]).sum(0)
+        mean = total / len(rows) if center else torch.zeros_like(total)
+        used = norms if rows.index is None else norms[rows.index]
+        matrices[name] = Matrix(matrix, mean, _scale(float(used.max())), norms)
+    return matrices, rows, left_out
+
+
+def _usable(
+    values: Mapping[str, torch.Tensor], norms: Mapping[str, torch.Tensor]
+) -> tuple[Rows, dict[str, int]]:
+    total = len(next(iter(norms.values())))
+    finite, nonzero = torch.ones(total, dtype=torch.bool), torch.ones(total, dtype=torch.bool)
+    for name, lengths in norms.items():
+        # A norm can overflow or vanish although its row is sound; only the row itself tells.
+        doubtful = (~lengths.isfinite() | (lengths == 0)).nonzero()[:, 0]
+        rows = values[name][doubtful].cpu()
+        finite[doubtful] &= rows.isfinite().all(1)
+        nonzero[doubtful] &= rows.ne(0).any(1)
+    usable = finite & nonzero
+    left_out = {"not finite": int((~finite).sum()), "zero": int((finite & ~nonzero).sum())}
+    if not usable.any():
+        raise EmbtieError(
+            f"None of the {total} rows can be used: {left_out['not finite']} are not finite, "
+            f"{left_out['zero']} are zero.",
+            "Check the checkpoint; it holds no embedding that could be compared.",
+        )
+    return Rows(total, None if bool(usable.all()) else usable.nonzero()[:, 0]), left_out
+
+
+def _scale(longest: float) -> float:
+    if _TINY <= longest <= _HUGE:
+        return 1.0
+    # A norm of infinity or 0 comes from rows whose squares leave the range of float64.
+    exponent = 512.0 if longest == 0 else -512.0 if math.isinf(longest) else -math.log2(longest)
+    return float(2.0 ** round(exponent))

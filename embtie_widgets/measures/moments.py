@@ -1,0 +1,145 @@
+"""Second moments of matrix pairs: the d x d products from which every map is fitted.
+
+They are summed block by block into float64.  Small work runs in float64 throughout.  Large work
+multiplies x y^T in float32, which is about twice as fast, and the caller repeats it in float64
+where the error estimate of the fitted map says that float32 is not enough.  x x^T is always
+formed in float64, since least squares squares its condition number.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from embtie_widgets.measures.devices import full_float32, has_float64
+from embtie_widgets.measures.matrices import BLOCK, Matrix, Rows
+from embtie_widgets.progress import Progress, silent
+
+Pair = tuple[str, str]
+
+
+@dataclass
+class Moments:
+    """Sums over n rows, about the means of all rows that take part.
+
+    sums   by matrix name, (d,) float64
+    gram   by name of a source, (d, d): sum of x x^T
+    cross  by (source, target), (d1, d2): sum of x y^T
+    square by matrix name: sum of the squared entries
+    """
+
+    n: int = 0
+    sums: dict[str, torch.Tensor] = field(default_factory=dict)
+    gram: dict[str, torch.Tensor] = field(default_factory=dict)
+    cross: dict[Pair, torch.Tensor] = field(default_factory=dict)
+    square: dict[str, float] = field(default_factory=dict)
+
+    def __add__(self, other: "Moments") -> "Moments":
+        return Moments(
+            self.n + other.n,
+            {k: v + other.sums[k] for k, v in self.sums.items()},
+            {k: v + other.gram[k] for k, v in self.gram.items()},
+            {k: v + other.cross[k] for k, v in self.cross.items()},
+            {k: v + other.square[k] for k, v in self.square.items()},
+        )
+
+    def about_own_mean(self) -> "Moments":
+        """The same sums about the means of these n rows: what a fit on a part of the rows needs."""
+        n = max(self.n, 1)
+        return Moments(
+            self.n,
+            {k: torch.zeros_like(v) for k, v in self.sums.items()},
+            {k: v - torch.outer(self.sums[k], self.sums[k]) / n for k, v in self.gram.items()},
+            {
+                (a, b): v - torch.outer(self.sums[a], self.sums[b]) / n
+                for (a, b), v in self.cross.items()
+            },
+            {k: v - float(self.sums[k].square().sum()) / n for k, v in self.square.items()},
+        )
+
+    def mean(self, name: str) -> torch.Tensor:
+        """The mean row, relative to the mean of all rows that take part."""
+        return self.sums[name] / max(self.n, 1)
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """The device and the type that products run in."""
+
+    device: torch.device
+    dtype: torch.dtype
+
+    def empty(self) -> torch.Tensor:
+        """A tensor that other tensors are made like."""
+        return torch.empty(0, dtype=self.dtype, device=self.device)
+
+    @property
+    def exact(self) -> bool:
+        """Whether this is float64."""
+        return self.dtype == torch.float64
+
+    def in_float64(self) -> "Arithmetic":
+        """The float64 arithmetic nearest to this one; on the CPU where the device has none."""
+        device = self.device if has_float64(self.device) else torch.device("cpu")
+        return Arithmetic(device, torch.float64)
+
+
+def accumulate(
+    matrices: Mapping[str, Matrix],
+    rows: Mapping[str, Rows],
+    pairs: Sequence[Pair],
+    grams: Sequence[str],
+    how: Arithmetic,
+    progress: Progress = silent,
+) -> Moments:
+    """Moments of these pairs over equally long lists of rows, one list for each matrix name."""
+    found = _zeros(matrices, pairs, grams)
+    found.n = len(next(iter(rows.values())))
+    like = how.empty()
+    double = how.in_float64().empty()
+    streams = {name: list(rows[name].blocks()) for name in matrices}
+    with full_float32():
+        for number in range(len(next(iter(streams.values())))):
+            part = {name: matrices[name].block(streams[name][number], like) for name in matrices}
+            _add_block(found, part)
+            for name in grams:
+                numbers = streams[name][number]
+                block = part[name] if how.exact else matrices[name].block(numbers, double)
+                _add_gram(found.gram[name], block)
+            progress("multiplying", min((number + 1) * BLOCK, found.n), found.n)
+    return found
+
+
+def _zeros(matrices: Mapping[str, Matrix], pairs: Sequence[Pair], grams: Sequence[str]) -> Moments:
+    def zeros(*shape: int) -> torch.Tensor:
+        return torch.zeros(shape, dtype=torch.float64)
+
+    width = {name: matrix.width for name, matrix in matrices.items()}
+    return Moments(
+        sums={name: zeros(d) for name, d in width.items()},
+        gram={name: zeros(width[name], width[name]) for name in grams},
+        cross={(a, b): zeros(width[a], width[b]) for a, b in pairs},
+        square=dict.fromkeys(matrices, 0.0),
+    )
+
+
+def _add_block(found: Moments, part: Mapping[str, torch.Tensor]) -> None:
+    for name, block in part.items():
+        found.sums[name] += block.sum(0).cpu()
+        found.square[name] += float(block.square().sum())
+    for (source, target), total in found.cross.items():
+        total += (part[source].T @ part[target]).cpu()
+
+
+def _add_gram(total: torch.Tensor, block: torch.Tensor, panels: int = 8) -> None:
+    """Add block^T block by its upper panels only: the lower ones mirror them (`symmetrise`)."""
+    width = block.shape[1]
+    step = max(-(-width // panels), 64)
+    for left in range(0, width, step):
+        stripe = block[:, left : left + step]
+        total[left : left + step, left:] += (stripe.T @ block[:, left:]).cpu()
+
+
+def symmetrise(gram: torch.Tensor) -> torch.Tensor:
+    """The whole symmetric matrix from its upper half."""
+    return gram.triu() + gram.triu(1).T
