@@ -1,0 +1,1 @@
+"""Running requests: executor, progress, cancel, estimate, device choice."""

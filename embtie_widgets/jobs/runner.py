@@ -1,0 +1,160 @@
+"""Running requests off the main thread: progress, cancel, and no late results."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from embtie_widgets.errors import Cancelled, EmbtieError
+from embtie_widgets.requests import Request
+
+logger = logging.getLogger("embtie")
+_QUIET_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a job is: a stage, how much of it is done, seconds gone and left (None if unknown)."""
+
+    stage: str
+    done: int
+    total: int
+    elapsed: float
+    remaining: float | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended: exactly one of a result, an error, or cancelled."""
+
+    request: Request
+    result: Any = None
+    error: EmbtieError | None = None
+    cancelled: bool = False
+    seconds: float = 0.0
+    cached: bool = False
+
+
+class Listener(Protocol):
+    """Who is told, from a worker thread."""
+
+    def progressed(self, stage: Stage) -> None:
+        """The job has come so far."""
+
+    def finished(self, outcome: Outcome) -> None:
+        """The job has ended; called once."""
+
+
+@dataclass
+class Job:
+    """One request under way."""
+
+    request: Request
+    listener: Listener
+    started: float = field(default_factory=time.monotonic)
+    _closed: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stage: tuple[str, float] = ("", 0.0)
+    _told: float = 0.0
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended or was called off; then nothing more is told of it."""
+        return self._closed
+
+    def cancel(self) -> None:
+        """Call the job off: its listener is free at once, the work stops at its next block."""
+        self._close(Outcome(self.request, cancelled=True, seconds=self._elapsed()))
+
+    def drop(self) -> None:
+        """Let a newer job take its place without a word."""
+        with self._lock:
+            self._closed = True
+
+    def report(self, stage: str, done: int, total: int) -> None:
+        """The `progress` of the measures: tell the listener, and stop when called off."""
+        if self._closed:
+            raise Cancelled
+        now = time.monotonic()
+        if stage != self._stage[0]:
+            self._stage = (stage, now)
+        elif now - self._told < _QUIET_SECONDS:
+            return
+        self._told = now
+        within = now - self._stage[1]
+        remaining = within * (total - done) / done if done and within > _QUIET_SECONDS else None
+        self.listener.progressed(Stage(stage, done, total, self._elapsed(), remaining))
+
+    def work(self, run: Callable[..., Any]) -> None:
+        """Carry the request out and tell how it ended."""
+        if self._closed:
+            return
+        try:
+            result = run(self.request, progress=self.report)
+        except Cancelled:
+            self.cancel()
+        except EmbtieError as error:
+            self._close(Outcome(self.request, error=error, seconds=self._elapsed()))
+        except MemoryError:
+            error = EmbtieError(
+                "There is not enough memory for this.",
+                "Choose smaller models, or close other work on this machine.",
+            )
+            self._close(Outcome(self.request, error=error, seconds=self._elapsed()))
+        except Exception:
+            logger.exception("a job failed")
+            error = EmbtieError(
+                "Something in embtie itself went wrong.",
+                "The log has the details; earlier results are kept.",
+            )
+            self._close(Outcome(self.request, error=error, seconds=self._elapsed()))
+        else:
+            self._close(Outcome(self.request, result=result, seconds=self._elapsed()))
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    def _close(self, outcome: Outcome) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self.listener.finished(outcome)
+
+
+class Runner:
+    """Runs the requests of one panel, the newest only: older ones are dropped unheard."""
+
+    def __init__(self, executor: Executor | None = None) -> None:
+        self._executor = executor
+        self._current: Job | None = None
+
+    def submit(self, request: Request, listener: Listener) -> Job:
+        """Start a request; its listener hears of progress and of the end."""
+        if self._current is not None:
+            self._current.drop()
+        self._current = job = Job(request, listener)
+        (self._executor or shared_executor()).submit(_work, job)
+        return job
+
+
+def _work(job: Job) -> None:
+    # The import of torch happens here, behind the first run, and never on the main thread.
+    from embtie_widgets.jobs.run import run
+
+    job.work(run)
+
+
+_shared: list[Executor] = []
+_shared_lock = threading.Lock()
+
+
+def shared_executor() -> Executor:
+    """One worker for all panels of a kernel: one heavy job at a time."""
+    with _shared_lock:
+        if not _shared:
+            _shared.append(ThreadPoolExecutor(max_workers=1, thread_name_prefix="embtie"))
+        return _shared[0]

@@ -1,0 +1,27 @@
+"""Identity checks: what must come out before anything is shown."""
+
+import torch
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.measures.alignment import align
+
+_SAMPLE = 2_000
+_CLOSE = 1e-5
+
+
+def self_pair_cosine(matrix: torch.Tensor, map: str) -> float:
+    """The mean cosine of a matrix with itself, which must be 1; from an even sample of its rows.
+
+    Raises where it is not: then no number made with this map can be believed.
+    """
+    rows = torch.arange(0, len(matrix), max(1, len(matrix) // _SAMPLE))
+    sample = matrix[rows]
+    # A linear map needs more rows than columns; the identity is in every family.
+    kind = "orthogonal" if map == "linear" and len(sample) <= sample.shape[1] else map
+    found = align(sample, sample, kind, holdout=0, floor=False, device="cpu").mean
+    if abs(found - 1) > _CLOSE:
+        raise EmbtieError(
+            f"The identity check failed: a matrix maps onto itself with cosine {found:.6f}, not 1.",
+            "The result is withheld. Please report the model and the settings.",
+        )
+    return found

@@ -1,0 +1,28 @@
+"""The lines that make a result without the interface."""
+
+from embtie_widgets.requests.model import ModelRef
+from embtie_widgets.requests.reading import Request
+
+
+def to_code(request: Request) -> str:
+    """Python that runs this request; only what differs from the defaults is written."""
+    default = type(request)()
+    changed = [
+        f"{name}={_literal(getattr(request, name))}"
+        for name in request.to_dict()
+        if name in ("a", "b") or getattr(request, name) != getattr(default, name)
+    ]
+    return (
+        "import embtie_widgets as ew\n"
+        f"request = ew.{type(request).__name__}({', '.join(changed)})\n"
+        "result = ew.run(request)"
+    )
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, ModelRef):
+        fields = value.to_dict()
+        if fields.keys() == {"ref"}:
+            return repr(value.ref)
+        return f"ew.ModelRef({', '.join(f'{k}={v!r}' for k, v in fields.items())})"
+    return repr(value)
