@@ -1,0 +1,290 @@
+"""The alignment of a model pair as a picture: the paper's figure 1, with chance on the chart.
+
+Above, how the per-token cosines of each comparison are distributed; below, on the same axis, the
+mean in-sample, the mean on held-out tokens, and the same fit on shuffled rows.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embtie_widgets.charts import figures
+from embtie_widgets.charts.figures import retheme
+from embtie_widgets.charts.theme import COMPARISONS, Mark, mark_of
+from embtie_widgets.results import Alignment, PairAlignment
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure, FigureWidget
+
+__all__ = [
+    "bins",
+    "caption",
+    "figure",
+    "figure_widget",
+    "headline",
+    "label",
+    "retheme",
+    "update",
+]
+BINS = 80
+_ORDER = tuple(COMPARISONS)
+_Traces = list[dict[str, Any]]
+
+
+def label(comparison: str) -> str:
+    """A comparison as it is written for readers: `Out->Tied` becomes `Out → Tied`."""
+    return comparison.replace("->", " → ")
+
+
+def bins(result: PairAlignment) -> tuple[np.ndarray[Any, Any], dict[str, np.ndarray[Any, Any]]]:
+    """Edges (BINS + 1,) shared by all comparisons, and the tokens per bin of each.
+
+    Tokens without a cosine are in no bin; every other one is in exactly one.
+    """
+    values = {name: _finite(part.cosine) for name, part in result.comparisons.items()}
+    pooled = np.concatenate([*values.values(), np.empty(0)])
+    low, high = (pooled.min(), pooled.max()) if pooled.size else (-1.0, 1.0)
+    edges = np.linspace(np.floor(low * 20) / 20, np.ceil(high * 20) / 20, BINS + 1)
+    if edges[0] >= edges[-1]:
+        edges = np.linspace(low - 0.05, high + 0.05, BINS + 1)
+    return edges, {name: np.histogram(part, edges)[0] for name, part in values.items()}
+
+
+def figure(result: PairAlignment, theme: str = "light") -> "Figure":
+    """The chart as a plain figure with its caption inside, for exports."""
+    whole = figures.figure(_traces(result), _layout(result), theme)
+    whole.update_layout(height=560, width=900, margin={"b": 150, "t": 60})
+    whole.add_annotation(
+        text=_wrapped(caption(result)),
+        xref="paper",
+        yref="paper",
+        x=0,
+        y=-0.32,
+        xanchor="left",
+        yanchor="top",
+        align="left",
+        showarrow=False,
+        font={"size": 11},
+    )
+    return whole
+
+
+def figure_widget(result: PairAlignment | None, theme: str = "light") -> "FigureWidget":
+    """The chart as a live figure; without a result its axes alone."""
+    return figures.figure_widget(_traces(result), _layout(result), theme)
+
+
+def update(live: "FigureWidget", result: PairAlignment) -> None:
+    """Show another result in the live figure, in one message."""
+    figures.redraw(live, _traces(result), _layout(result))
+
+
+def _finite(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    finite: np.ndarray[Any, Any] = values[np.isfinite(values)]
+    return finite
+
+
+def _parts(result: PairAlignment | None) -> dict[str, Alignment]:
+    known = {} if result is None else result.comparisons
+    return {name: known[name] for name in _ORDER if name in known}
+
+
+def _traces(result: PairAlignment | None) -> _Traces:
+    """Always the same six traces, so that a live figure can be changed in place."""
+    return [*_histograms(result), *_summary(_parts(result))]
+
+
+def _histograms(result: PairAlignment | None) -> _Traces:
+    if result is None:
+        return [_histogram(name, np.empty(0), np.empty(0)) for name in _ORDER]
+    edges, counts = bins(result)
+    return [_histogram(name, edges, counts.get(name, np.zeros(BINS, int))) for name in _ORDER]
+
+
+def _histogram(
+    name: str, edges: np.ndarray[Any, Any], counts: np.ndarray[Any, Any]
+) -> dict[str, Any]:
+    """An outline: each bin's height stands at its left edge, and 0 at the last edge."""
+    mark = mark_of(name)
+    return {
+        "type": "scatter",
+        "name": label(name),
+        "x": edges.astype("float32"),
+        "y": np.append(counts, [0] * bool(edges.size)).astype("int32"),
+        "customdata": np.append(edges[1:], edges[-1:]).astype("float32"),
+        "mode": "lines",
+        "line": {"color": mark.color, "dash": mark.dash, "width": 2, "shape": "hv"},
+        "fill": "tozeroy",
+        "fillcolor": _faint(mark),
+        "hovertemplate": "%{x:.3f} to %{customdata:.3f}: %{y:,} tokens",
+    }
+
+
+def _summary(parts: dict[str, Alignment]) -> _Traces:
+    names = [label(name) for name in parts]
+    colors = [mark_of(name).color for name in parts]
+    means = [part.mean for part in parts.values()]
+    held = [part.heldout_mean for part in parts.values()]
+    floor = [part.floor_mean for part in parts.values()]
+    spread = _error_bars(means, [part.interval for part in parts.values()])
+    held_spread = _error_bars(held, [part.heldout_interval for part in parts.values()])
+    return [
+        _points("mean, in-sample", names, means, colors, "circle") | {"error_x": spread},
+        _points("mean, held out", names, held, colors, "diamond-open") | {"error_x": held_spread},
+        _points("chance: shuffled rows", names, floor, colors, "x-thin"),
+    ]
+
+
+def _points(
+    name: str, rows: list[str], values: list[Any], colors: list[str], symbol: str
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "name": name,
+        "x": values,
+        "y": rows,
+        "yaxis": "y2",
+        "mode": "markers",
+        "marker": {
+            "symbol": symbol,
+            "size": 11,
+            "color": colors,
+            "line": {"color": colors, "width": 2.2},
+        },
+        "legend": "legend2",
+        "hovertemplate": f"{name}: %{{x:.3f}}<extra>%{{y}}</extra>",
+    }
+
+
+def _error_bars(means: list[Any], intervals: list[Any]) -> dict[str, Any]:
+    known = [
+        (0.0, 0.0) if mean is None or pair is None else (pair[1] - mean, mean - pair[0])
+        for mean, pair in zip(means, intervals, strict=True)
+    ]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [up for up, _ in known],
+        "arrayminus": [down for _, down in known],
+        "color": mark_of("").color,
+        "thickness": 1.5,
+        "width": 6,
+    }
+
+
+def _faint(mark: Mark) -> str:
+    red, green, blue = (int(mark.color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.16)"
+
+
+def _layout(result: PairAlignment | None) -> dict[str, Any]:
+    edges = [-1.0, 1.0] if result is None else bins(result)[0][[0, -1]].tolist()
+    return {
+        "autosize": True,
+        "height": 460,
+        "margin": {"l": 8, "r": 16, "t": 44, "b": 8},
+        "hovermode": "closest",
+        "dragmode": "zoom",
+        "xaxis": {
+            "title": {"text": "cosine of each mapped row with its target"},
+            "anchor": "y2",
+            "range": edges,
+            "zeroline": False,
+            "showline": True,
+            "ticks": "outside",
+        },
+        "yaxis": {
+            "title": {"text": "tokens per bin"},
+            "domain": [0.36, 1],
+            "rangemode": "tozero",
+            "zeroline": False,
+        },
+        "yaxis2": {
+            "domain": [0, 0.27],
+            "type": "category",
+            "categoryorder": "array",
+            "categoryarray": [label(name) for name in reversed(_ORDER)],
+            "range": [-0.6, 2.6],
+            "tickfont": {"size": 13},
+        },
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+        "legend2": {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"},
+    }
+
+
+def caption(result: PairAlignment) -> str:
+    """What the picture rests on, as plain text: n, models, map and split, seed, device."""
+    settings = result.settings
+    part = next(iter(result.comparisons.values()))
+    used = int(np.isfinite(part.cosine).sum())
+    left = part.cosine.size - used
+    facts = [
+        f"n = {used:,} tokens" + (f" ({left:,} without value)" if left else ""),
+        " and ".join(_model(facts) for facts in result.models.values()),
+        _map_text(settings),
+        _split_text(settings),
+        *(str(settings[key]) for key in ("dtype", "device") if settings.get(key)),
+        f"95 % bootstrap intervals over tokens; {BINS} bins",
+    ]
+    return "; ".join(fact for fact in facts if fact) + "."
+
+
+def _model(facts: dict[str, Any]) -> str:
+    name, revision = str(facts.get("name", "?")), facts.get("revision")
+    return f"{name} @ {revision}" if revision else name
+
+
+def _map_text(settings: dict[str, Any]) -> str:
+    text = f"{settings.get('map', '?')} map, {'' if settings.get('center') else 'not '}centred"
+    return text + (f", ridge {settings['ridge']:g}" if settings.get("ridge") else "")
+
+
+def _split_text(settings: dict[str, Any]) -> str:
+    held = settings.get("holdout") or 0
+    if not held:
+        return "no hold-out"
+    return f"{held:.0%} of the tokens held out, seed {settings.get('seed', '?')}"
+
+
+def _wrapped(text: str, width: int = 130) -> str:
+    import html
+    import textwrap
+
+    lines = textwrap.wrap(text, width)
+    # "$" starts a formula in plotly's texts.
+    return "<br>".join(html.escape(line).replace("$", "&#36;") for line in lines)
+
+
+def headline(result: PairAlignment) -> str:
+    """What the numbers say in one sentence, held-out means before in-sample ones.
+
+    One side is called closer only where the two 95 % intervals do not overlap.
+    """
+    out, into = (_best(result, name) for name in ("Out->Tied", "In->Tied"))
+    if out is None or into is None:
+        return "The two sides cannot be compared: one of the matrices is missing."
+    kind = "on held-out tokens" if out.held and into.held else "in-sample"
+    numbers = f"mean cosine {out.mean:.2f} with the output, {into.mean:.2f} with the input, {kind}"
+    if out.low > into.high:
+        return f"The tied matrix is closer to the untied output: {numbers}."
+    if into.low > out.high:
+        return f"The tied matrix is closer to the untied input: {numbers}."
+    return f"No clear difference between the two sides: {numbers}."
+
+
+@dataclass(frozen=True)
+class _Mean:
+    mean: float
+    low: float
+    high: float
+    held: bool
+
+
+def _best(result: PairAlignment, name: str) -> _Mean | None:
+    part = result.comparisons.get(name)
+    if part is None:
+        return None
+    if part.heldout_mean is not None and part.heldout_interval is not None:
+        return _Mean(part.heldout_mean, *part.heldout_interval, held=True)
+    return _Mean(part.mean, *part.interval, held=False)

@@ -1,0 +1,111 @@
+"""How every figure looks: two plotly templates, and colours fixed by role.
+
+One set of role colours serves both themes, so that a picture means the same in each; colour is
+never the only sign, each role has its dash and marker too.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+ThemeName = Literal["light", "dark"]
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of surfaces and text in one theme; text keeps 4.5:1 on paper and plot."""
+
+    paper: str
+    plot: str
+    text: str
+    muted: str
+    grid: str
+    axis: str
+
+
+PALETTES: dict[str, Palette] = {
+    "light": Palette("#ffffff", "#ffffff", "#1b2330", "#55606f", "#e6eaef", "#8691a0"),
+    "dark": Palette("#12161b", "#12161b", "#e7ebf1", "#a7b2bf", "#232a32", "#6f7c8b"),
+}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A colour with the dash and the marker that say the same without it."""
+
+    color: str
+    dash: str
+    symbol: str
+
+
+ROLES = {
+    "input": Mark("#2673d9", "dash", "square"),
+    "output": Mark("#c9781a", "solid", "circle"),
+    "tied": Mark("#dd3f97", "longdash", "diamond"),
+}
+_NEUTRAL = Mark("#7a828f", "dot", "triangle-up")
+
+# A comparison with Tied is coloured by the side it asks about; the one without it is neutral.
+COMPARISONS = {
+    "Out->Tied": ROLES["output"],
+    "In->Tied": ROLES["input"],
+    "In->Out": _NEUTRAL,
+}
+
+
+def mark_of(comparison: str) -> Mark:
+    """The mark of a comparison by name."""
+    return COMPARISONS.get(comparison, _NEUTRAL)
+
+
+def template(theme: str) -> dict[str, Any]:
+    """The plotly template of a theme, with paper, plot and text colours set.
+
+    A figure takes it as `layout.template`; unknown theme names mean "light".
+    """
+    palette = PALETTES.get(theme, PALETTES["light"])
+    return {"layout": _layout(palette), "data": {}}
+
+
+def _layout(palette: Palette) -> dict[str, Any]:
+    axis = {
+        "gridcolor": palette.grid,
+        "linecolor": palette.axis,
+        "tickcolor": palette.axis,
+        "zerolinecolor": palette.axis,
+        "tickfont": {"color": palette.muted, "size": 12},
+        "title": {"font": {"color": palette.muted, "size": 13}},
+        "automargin": True,
+    }
+    return {
+        "paper_bgcolor": palette.paper,
+        "plot_bgcolor": palette.plot,
+        "font": {"family": FONT, "size": 13, "color": palette.text},
+        "title": {"font": {"color": palette.text, "size": 16}},
+        "legend": {"font": {"color": palette.text}, "bgcolor": "rgba(0,0,0,0)"},
+        "hoverlabel": {
+            "bgcolor": palette.paper,
+            "bordercolor": palette.axis,
+            "font": {"family": FONT, "color": palette.text, "size": 13},
+        },
+        "modebar": {
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": palette.axis,
+            "activecolor": palette.text,
+        },
+        "colorway": [mark.color for mark in (*ROLES.values(), _NEUTRAL)],
+        "xaxis": axis,
+        "yaxis": axis,
+    }
+
+
+def contrast(first: str, second: str) -> float:
+    """The contrast ratio of two "#rrggbb" colours, in [1, 21] (WCAG 2.2, relative luminance)."""
+    bright, dim = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (bright + 0.05) / (dim + 0.05)
+
+
+def _luminance(color: str) -> float:
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,0 +1,125 @@
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embtie_widgets.charts import alignment as chart
+from tests.sample_results import alignment, pair_result
+
+
+def trace(figure: Any, name: str) -> Any:
+    return next(part for part in figure.data if part.name == name)
+
+
+def test_each_token_with_a_value_is_in_exactly_one_bin() -> None:
+    result = pair_result(300)
+    edges, counts = chart.bins(result)
+    assert len(edges) == 81
+    for name, part in result.comparisons.items():
+        assert counts[name].sum() == np.isfinite(part.cosine).sum() == 299
+
+
+def test_the_drawn_histogram_holds_the_counts_at_the_left_edges() -> None:
+    result = pair_result()
+    edges, counts = chart.bins(result)
+    drawn = trace(chart.figure(result), "Out → Tied")
+    np.testing.assert_allclose(drawn.x, edges, atol=1e-6)
+    np.testing.assert_array_equal(drawn.y[:-1], counts["Out->Tied"])
+    assert drawn.y[-1] == 0
+
+
+def test_means_held_out_means_and_floors_stand_at_their_values() -> None:
+    result = pair_result()
+    figure = chart.figure(result)
+    for name, value in (
+        ("mean, in-sample", "mean"),
+        ("mean, held out", "heldout_mean"),
+        ("chance: shuffled rows", "floor_mean"),
+    ):
+        drawn = trace(figure, name)
+        assert dict(zip(drawn.y, drawn.x, strict=True)) == {
+            chart.label(key): pytest.approx(getattr(part, value))
+            for key, part in result.comparisons.items()
+        }
+
+
+def test_error_bars_reach_the_ends_of_the_interval() -> None:
+    drawn = trace(chart.figure(pair_result()), "mean, in-sample")
+    np.testing.assert_allclose(drawn.error_x.array, 0.02, atol=1e-9)
+    np.testing.assert_allclose(drawn.error_x.arrayminus, 0.01, atol=1e-9)
+
+
+def test_without_hold_out_and_floor_only_their_markers_are_missing() -> None:
+    result = pair_result()
+    parts = {
+        name: replace(part, heldout_mean=None, heldout_interval=None, floor_mean=None)
+        for name, part in result.comparisons.items()
+    }
+    figure = chart.figure(replace(result, comparisons=parts))
+    assert set(trace(figure, "mean, held out").x) == {None}
+    assert None not in trace(figure, "mean, in-sample").x
+
+
+@pytest.mark.parametrize("value", [1.0, 0.0, -1.0])
+def test_all_equal_cosines_make_a_chart_with_every_token(value: float) -> None:
+    part = alignment(np.full(50, value))
+    result = replace(pair_result(50), comparisons={"Out->Tied": part})
+    edges, counts = chart.bins(result)
+    assert edges[0] < edges[-1]
+    assert counts["Out->Tied"].sum() == 50
+    chart.figure(result)
+
+
+def test_nothing_finite_still_makes_axes() -> None:
+    part = alignment(np.array([0.5]))
+    empty = replace(part, cosine=np.full(5, np.nan))
+    figure = chart.figure(replace(pair_result(), comparisons={"In->Tied": empty}))
+    assert sum(trace(figure, "In → Tied").y) == 0
+
+
+def test_a_live_figure_is_changed_in_place_and_keeps_its_state_for_later_views() -> None:
+    live = chart.figure_widget(None)
+    ids = [part.uid for part in live.data]
+    result = pair_result(shift=0.1)
+    chart.update(live, result)
+    assert [part.uid for part in live.data] == ids
+    _, counts = chart.bins(result)
+    kept = next(part for part in live._widget_data if part["name"] == "Out → Tied")
+    assert sum(kept["y"]) == counts["Out->Tied"].sum()
+
+
+def test_a_change_of_theme_changes_paper_and_text_and_keeps_the_data() -> None:
+    live = chart.figure_widget(pair_result(), "light")
+    before = list(live.data[0].y)
+    chart.retheme(live, "dark")
+    kept = live._widget_layout["template"]["layout"]
+    assert kept["paper_bgcolor"] != "#ffffff"
+    assert kept["font"]["color"] != "#1b2330"
+    assert list(live.data[0].y) == before
+
+
+def test_the_caption_says_n_models_map_and_split() -> None:
+    text = chart.caption(pair_result())
+    for fact in ("n = 299", "1 without value", "nano-untied", "linear", "20%", "seed 0", "cpu"):
+        assert fact in text
+
+
+def test_a_model_name_is_no_markup_and_no_formula_in_the_figure() -> None:
+    result = pair_result()
+    models = {"A": {"name": "<b>$x$</b>"}, "B": {"name": "b"}}
+    note = chart.figure(replace(result, models=models)).layout.annotations[0].text
+    assert "&lt;b&gt;&#36;x&#36;" in note
+    assert "$" not in note
+
+
+def test_token_text_is_in_no_template_string() -> None:
+    assert "alert" not in chart.figure(pair_result()).to_json()
+
+
+def test_the_headline_names_the_closer_side_only_when_the_intervals_are_apart() -> None:
+    result = pair_result()
+    assert "output" in chart.headline(result)
+    parts = dict(result.comparisons)
+    parts["In->Tied"] = parts["Out->Tied"]
+    assert "no clear difference" in chart.headline(replace(result, comparisons=parts)).lower()
