@@ -23,11 +23,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("embtie: stopped.", file=sys.stderr)
         return INTERRUPTED
     except EmbtieError as error:
-        print(f"embtie: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"        {error.hint}", file=sys.stderr)
-        return FAULT
+        return _complain(error)
+    except MemoryError:
+        hint = "Choose smaller models, or close other work on this machine."
+        return _complain(EmbtieError("There is not enough memory for this.", hint))
     except BrokenPipeError:  # `embtie doctor | head` is no fault of ours
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return code
+
+
+def _complain(error: EmbtieError) -> int:
+    print(f"embtie: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"        {error.hint}", file=sys.stderr)
+    return FAULT

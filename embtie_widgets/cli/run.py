@@ -1,7 +1,7 @@
 """`embtie run`: a request carried out without a browser."""
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.cli import files
 from embtie_widgets.cli.line import ProgressLine
@@ -31,35 +31,37 @@ def describe(request: AlignRequest, result: "PairAlignment") -> str:
     """The models, the settings, the numbers with hold-out and floor, and every note."""
     paragraphs = [
         "\n".join(f"{name}: {_model(known)}" for name, known in result.models.items()),
-        _settings(request),
+        _settings(request, result),
         _table(result),
-        ", ".join(f"{name} {count:,}" for name, count in result.counts.items()),
+        "tokens: " + ", ".join(f"{count:,} {_word(kind)}" for kind, count in result.counts.items()),
         "\n".join(f"note: {note}" for note in result.notes),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def _model(known: dict[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in known.items() if _is_short(value))
+def _model(known: dict[str, Any]) -> str:
+    revision = f" @ {known['revision']}" if known["revision"] else ""
+    shape = f"{known['rows']:,} x {known['width']:,}"
+    return f"{known['name']}{revision}, {known['tied']}, {shape}, {known['dtype']}"
 
 
-def _is_short(value: object) -> bool:
-    return (value is not None and not isinstance(value, dict | list | tuple)) or value == ()
-
-
-def _settings(request: AlignRequest) -> str:
+def _settings(request: AlignRequest, result: "PairAlignment") -> str:
     centring = "centred" if request.center else "not centred"
+    devices = {one.settings["device"] for one in result.comparisons.values()}
     return (
-        f"{request.map} map, {centring}, ridge {request.ridge:g}, "
-        f"hold-out {request.holdout:.0%}, seed {request.seed}"
+        f"{request.map} map, {centring}, ridge {request.ridge:g}, hold-out {request.holdout:.0%}, "
+        f"seed {request.seed}, on {', '.join(sorted(devices))}"
     )
+
+
+def _word(kind: str) -> str:
+    return kind.replace("_a", " in A").replace("_b", " in B").replace("_", " ")
 
 
 def _table(result: "PairAlignment") -> str:
     """Mean cosines; what chance reaches stands beside what was found."""
     import pandas as pd
 
-    frame = pd.DataFrame(result.summary())
     columns = {
         "comparison": "comparison",
         "mean": "mean",
@@ -68,5 +70,5 @@ def _table(result: "PairAlignment") -> str:
         "median": "median",
         "tokens": "tokens",
     }
-    shown = frame[list(columns)].rename(columns=columns)
+    shown = pd.DataFrame(result.summary())[list(columns)].rename(columns=columns)
     return shown.to_string(index=False, float_format="{:.4f}".format, na_rep="-")

@@ -1,3 +1,4 @@
+import doctest
 import re
 import subprocess
 from pathlib import Path
@@ -41,3 +42,11 @@ def test_ci_runs_the_line_of_the_readme_last() -> None:
     places = [plan.index(step) for step in steps(check)]
     assert places == sorted(places)
     assert places[-1] == len(plan) - 1
+
+
+def test_the_python_of_the_readme_prints_what_the_readme_says() -> None:
+    failed, tried = doctest.testfile(
+        str(ROOT / "README.md"), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
+    )
+    assert tried
+    assert not failed
