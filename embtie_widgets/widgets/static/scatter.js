@@ -1,0 +1,407 @@
+// The token scatter: view, drawing and what the hands do.
+
+const DEEPEST = 64; // how far one can zoom in: as far as the codes stay finer than a pixel
+const MODES = [
+  ["pan", "Pan", "Pan: drag moves the view; the wheel zooms at the pointer", "M8 2v12M2 8h12M8 2 6.4 3.6M8 2l1.6 1.6M8 14l-1.6-1.6M8 14l1.6-1.6M2 8l1.6-1.6M2 8l1.6 1.6M14 8l-1.6-1.6M14 8l-1.6 1.6"],
+  ["lasso", "Lasso", "Lasso: draw round tokens to select them (shift or ctrl adds, alt removes)", "M8 2.5c3.3 0 6 1.6 6 3.8s-2.7 3.8-6 3.8-6-1.6-6-3.8 2.7-3.8 6-3.8zM5 9.7c-1.2.6-1.3 1.8-.3 2.3.9.5.9 1.4-.2 1.8"],
+  ["box", "Box", "Box: drag a rectangle to select tokens (shift or ctrl adds, alt removes)", "M2.5 3.5h11v9h-11z"],
+];
+const STEPS = [
+  ["in", "Zoom in", "M8 3.5v9M3.5 8h9"],
+  ["out", "Zoom out", "M3.5 8h9"],
+  ["reset", "Show everything (double-click)", "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10"],
+];
+
+class ScatterView {
+  constructor(context) {
+    this.model = context.model;
+    this.signal = context.signal;
+    this.points = new Points();
+    this.view = { left: 0, right: TOP, bottom: 0, top: TOP };
+    this.hover = -1;
+    this.drag = null;
+    this.frame = 0;
+    this.build(context);
+    this.listen();
+    this.readData();
+    this.readView();
+    new ResizeObserver(() => this.draw()).observe(this.plot);
+    this.signal.addEventListener("abort", () => cancelAnimationFrame(this.frame));
+  }
+
+  get(name) { return this.model.get(name); }
+
+  tell(changes) {
+    for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
+    this.model.save_changes();
+  }
+
+  // ---- page ----
+
+  build(context) {
+    this.root = makeRoot("embtie-scatter", context, () => this.plot && this.readStyles());
+    this.title = make("strong", { class: "et-title et-grow" });
+    this.modes = MODES.map(([mode, words, help, path]) => this.tool(words, help, path, () => {
+      this.tell({ mode });
+      this.showMode();
+    }));
+    const steps = STEPS.map(([step, help, path]) => this.tool("", help, path, () => this.zoomStep(step)));
+    this.tools = make("div", { class: "et-tools", role: "toolbar", "aria-label": "Chart tools" },
+      make("div", { class: "et-group", role: "group", "aria-label": "What dragging does" }, ...this.modes),
+      make("div", { class: "et-group", role: "group", "aria-label": "View" }, ...steps));
+    this.pixels = make("canvas", { class: "et-pixels", "aria-hidden": "true" });
+    this.marks = make("canvas", { class: "et-marks", "aria-hidden": "true" });
+    this.tip = make("div", { class: "et-tip", hidden: true, role: "tooltip" });
+    this.plot = make("div", { class: "et-plot", tabindex: "0", role: "application" },
+      this.pixels, this.marks, this.tip);
+    this.status = make("div", { class: "et-status", role: "status" });
+    this.root.append(make("div", { class: "et-bar" }, this.title, this.tools), this.plot, this.status);
+    this.raster = new Raster(this.pixels);
+    this.overlay = new Overlay(this.marks, {});
+    this.hands = new Hands(this);
+    this.readStyles();
+    this.showMode();
+  }
+
+  tool(words, help, path, action) {
+    const button = make("button", { type: "button", title: help, "aria-label": words || help }, icon(path));
+    if (words) button.append(make("span", { class: "et-words" }, words));
+    button.addEventListener("click", action);
+    return button;
+  }
+
+  listen() {
+    const redraw = () => this.draw();
+    const data = () => { this.dirty = true; this.draw(); };
+    const actions = {
+      x: data, y: data, ids: data, point_color: data, x_range: redraw, y_range: redraw,
+      selection: () => { this.points.setSelection(this.get("selection")); this.draw(); },
+      view: () => this.readView(), mode: () => this.showMode(), role: redraw, clicked: redraw,
+      x_label: redraw, y_label: redraw, title: redraw, reference_lines: redraw, height: redraw,
+      color_label: redraw, color_range: redraw,
+    };
+    for (const [name, action] of Object.entries(actions)) this.model.on(`change:${name}`, action);
+    this.model.on("msg:custom", (content) => this.receive(content));
+  }
+
+  receive(content) {
+    if (content.kind === "hover" && content.id === this.asked) this.showTip(content.text);
+    if (content.kind === "png") this.sendPicture(content);
+  }
+
+  readStyles() {
+    const read = getComputedStyle(this.root);
+    const value = (name) => read.getPropertyValue(`--et-${name}`).trim();
+    for (const name of ["bg", "fg", "muted", "grid", "accent"]) this.overlay.styles[name] = value(name);
+    this.overlay.styles.line = value("edge");
+    this.overlay.styles.font = read.fontFamily;
+    this.colors = Object.fromEntries(
+      ["bg", "grid", "dim", "input", "output", "tied", "neutral"].map((name) => [name, rgbOf(value(name))]),
+    );
+    this.shades = scaleColors(this.root.dataset.theme);
+    this.packed = Uint32Array.from(this.shades.map(pack));
+    this.draw();
+  }
+
+  showMode() {
+    this.modes.forEach((button, place) => {
+      button.setAttribute("aria-pressed", MODES[place][0] === this.get("mode"));
+    });
+    this.plot.dataset.mode = this.get("mode");
+  }
+
+  // ---- data and view ----
+
+  readData() {
+    this.dirty = false;
+    this.points.setCodes(this.get("x"), this.get("y"));
+    this.points.setIds(this.get("ids"));
+    this.points.setSelection(this.get("selection"));
+    const shades = bytesOf(this.get("point_color"));
+    this.pointShades = shades.length === this.points.n && shades.length ? shades : null;
+    this.hands.leave();
+  }
+
+  toValue(code, axis) {
+    const [low, high] = this.get(`${axis}_range`);
+    return low + (code / TOP) * (high - low);
+  }
+
+  toCode(value, axis) {
+    const [low, high] = this.get(`${axis}_range`);
+    return ((value - low) / (high - low)) * TOP;
+  }
+
+  readView() {
+    const [left, right, bottom, top] = this.get("view");
+    this.view = right > left && top > bottom
+      ? { left: this.toCode(left, "x"), right: this.toCode(right, "x"),
+        bottom: this.toCode(bottom, "y"), top: this.toCode(top, "y") }
+      : { left: 0, right: TOP, bottom: 0, top: TOP };
+    this.draw();
+  }
+
+  sendView() {
+    const { left, right, bottom, top } = this.view;
+    const whole = left === 0 && right === TOP && bottom === 0 && top === TOP;
+    this.tell({ view: whole ? [] : [this.toValue(left, "x"), this.toValue(right, "x"),
+      this.toValue(bottom, "y"), this.toValue(top, "y")] });
+  }
+
+  zoom(factor, px, py) {
+    const { left, right, bottom, top } = this.view;
+    const [cx, cy] = this.codeAt(px, py);
+    const limit = (from, to, centre) => {
+      const span = Math.min(Math.max((to - from) * factor, TOP / DEEPEST), TOP * 1.5);
+      const start = centre - ((centre - from) / (to - from)) * span;
+      return [start, start + span];
+    };
+    const [l, r] = limit(left, right, cx);
+    const [b, t] = limit(bottom, top, cy);
+    this.view = { left: l, right: r, bottom: b, top: t };
+    this.draw();
+    this.sendViewSoon ??= debounce(150, () => this.sendView());
+    this.sendViewSoon();
+  }
+
+  pan(dx, dy) {
+    const { left, right, bottom, top } = this.view;
+    const [x, y] = [(-dx / this.box.width) * (right - left), (dy / this.box.height) * (top - bottom)];
+    this.view = { left: left + x, right: right + x, bottom: bottom + y, top: top + y };
+    this.draw();
+  }
+
+  zoomStep(step) {
+    const { box } = this;
+    if (step === "reset") this.resetView();
+    else this.zoom(step === "in" ? 1 / 1.5 : 1.5, box.left + box.width / 2, box.top + box.height / 2);
+  }
+
+  resetView() {
+    this.view = { left: 0, right: TOP, bottom: 0, top: TOP };
+    this.draw();
+    this.sendView();
+  }
+
+  codeAt(px, py) {
+    const { box, view } = this;
+    return [view.left + ((px - box.left) / box.width) * (view.right - view.left),
+      view.top - ((py - box.top) / box.height) * (view.top - view.bottom)];
+  }
+
+  placeOf(i) {
+    const { box, view, points } = this;
+    return [box.left + ((points.x[i] - view.left) / (view.right - view.left)) * box.width,
+      box.top + ((view.top - points.y[i]) / (view.top - view.bottom)) * box.height];
+  }
+
+  // ---- selection ----
+
+  select(indices, how) {
+    this.points.choose(indices, how);
+    this.sendSelection();
+  }
+
+  sendSelection(more = {}) {
+    this.tell({ selection: this.points.selectionBytes(), ...more });
+    this.draw();
+  }
+
+  clear() {
+    this.points.choose([], "set");
+    this.sendSelection({ clicked: -1 });
+  }
+
+  // ---- drawing ----
+
+  draw() {
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      if (this.plot.clientWidth > 0) this.drawNow();
+    });
+  }
+
+  drawNow() {
+    if (this.dirty) this.readData();
+    this.plot.style.height = `${this.get("height")}px`;
+    this.ratio = window.devicePixelRatio || 1;
+    this.measure();
+    const drawn = this.drawPoints();
+    this.drawMarks();
+    this.say();
+    this.root.dataset.drawn = drawn;
+    this.root.dispatchEvent(new CustomEvent("et-drawn", { bubbles: true, detail: { drawn } }));
+  }
+
+  measure() {
+    const [width, height] = [this.plot.clientWidth, this.plot.clientHeight];
+    const { left, right, bottom, top } = this.view;
+    const high = height - 56;
+    const ticksY = ticksOf(this.toValue(bottom, "y"), this.toValue(top, "y"), high / 55);
+    const room = this.overlay.leftRoom(ticksY.values, ticksY.step);
+    const wide = Math.max(width - room - 14, 10);
+    const ticksX = ticksOf(this.toValue(left, "x"), this.toValue(right, "x"), wide / 90);
+    this.box = { left: room, top: 10, width: wide, height: Math.max(high, 10) };
+    this.ticks = [ticksX, ticksY];
+    Object.assign(this.pixels.style, {
+      left: `${room}px`, top: "10px", width: `${wide}px`, height: `${this.box.height}px`,
+    });
+  }
+
+  drawPoints() {
+    const { raster, points, view, colors, ratio, box } = this;
+    raster.resize(Math.round(box.width * ratio), Math.round(box.height * ratio));
+    raster.clear(colors.bg);
+    const [ticksX, ticksY] = this.ticks;
+    for (const value of ticksX.values) raster.line("x", (this.toX(value) - box.left) * ratio, colors.grid);
+    for (const value of ticksY.values) raster.line("y", (this.toY(value) - box.top) * ratio, colors.grid);
+    let style = markStyle(this.countInView(), ratio);
+    const paint = (options) => raster.points(points, view, { ...style, ...options });
+    const chosen = { ...this.toneOf(this.get("role")), scale: this.packed, shades: this.pointShades };
+    let [drawn, wanted] = [0, null];
+    if (points.chosen) {
+      drawn += paint({ ...this.toneOf("dim"), opacity: 0.35, wanted: 0 });
+      const lit = markStyle(points.chosen, ratio);
+      style = { ...lit, radius: Math.max(lit.radius, style.radius) };
+      wanted = 1;
+    }
+    if (this.pointShades) drawn += paint({ ...chosen, ...this.toneOf("dim"), blank: true, wanted });
+    drawn += paint({ ...chosen, wanted });
+    raster.flush();
+    return drawn;
+  }
+
+  // Where many points meet, colours move away from the paper.
+  toneOf(name) {
+    const color = this.colors[name];
+    const far = this.root.dataset.theme === "dark" ? [255, 255, 255] : [0, 0, 0];
+    return { color, deep: mix(color, far, name === "dim" ? 0.12 : 0.55) };
+  }
+
+  countInView() {
+    const { x, y, n } = this.points;
+    const { left, right, bottom, top } = this.view;
+    let count = 0;
+    for (let i = 0; i < n; i += 1) {
+      if (x[i] >= left && x[i] <= right && y[i] >= bottom && y[i] <= top) count += 1;
+    }
+    return count;
+  }
+
+  toX(value) {
+    const { box, view } = this;
+    return box.left + ((this.toCode(value, "x") - view.left) / (view.right - view.left)) * box.width;
+  }
+
+  toY(value) {
+    const { box, view } = this;
+    return box.top + ((view.top - this.toCode(value, "y")) / (view.top - view.bottom)) * box.height;
+  }
+
+  // The overlay; without what only the pointer sees when it is for a picture.
+  drawMarks(picture = false) {
+    const { overlay, box, points } = this;
+    overlay.resize(this.plot.clientWidth, this.plot.clientHeight, this.ratio);
+    const [toX, toY] = [(value) => this.toX(value), (value) => this.toY(value)];
+    overlay.axes(box, ...this.ticks, { x: this.get("x_label"), y: this.get("y_label") }, toX, toY);
+    overlay.references(box, this.get("reference_lines"), toX, toY);
+    if (this.pointShades) overlay.scale(box, this.shades, this.get("color_label"), this.get("color_range"));
+    if (points.n - points.missing === 0) {
+      overlay.font(14);
+      overlay.text("No points to show", box.left + box.width / 2, box.top + box.height / 2,
+        { color: overlay.styles.muted });
+    }
+    this.drawRing(points.indexOf(this.get("clicked")), overlay.styles.fg);
+    if (picture) return;
+    this.drawRing(this.hover, overlay.styles.accent);
+    if (this.drag?.path) overlay.shape(this.drag.path);
+  }
+
+  drawRing(i, color) {
+    if (i < 0 || i >= this.points.n || !this.points.has(i)) return;
+    const [x, y] = this.placeOf(i);
+    const { box } = this;
+    if (x < box.left || y < box.top || x > box.left + box.width || y > box.top + box.height) return;
+    this.overlay.ring(x, y, 7, color);
+  }
+
+  say() {
+    const count = (value) => value.toLocaleString("en-US");
+    const { n, missing, chosen } = this.points;
+    const parts = [`${count(n - missing)} tokens`];
+    if (missing) parts.push(`${count(missing)} without a value, not drawn`);
+    if (chosen) parts.push(`${count(chosen)} selected`);
+    const words = parts.join(" · ");
+    if (this.status.textContent !== words) this.status.textContent = words;
+    const title = this.get("title");
+    if (this.title.textContent !== title) this.title.textContent = title;
+    this.plot.setAttribute("aria-label",
+      `${title || "Scatter"}: ${this.get("y_label")} against ${this.get("x_label")}. ${words}. `
+      + "Arrow keys move the view, plus and minus zoom, 0 shows everything, Escape clears the selection.");
+  }
+
+  // ---- hover label and picture ----
+
+  pointAt(px, py) {
+    const { view, box, points } = this;
+    if (!box) return -1;
+    const [cx, cy] = this.codeAt(px, py);
+    const reach = 8;
+    return points.nearest(cx, cy, (reach / box.width) * (view.right - view.left),
+      (reach / box.height) * (view.top - view.bottom));
+  }
+
+  // Coordinates at once; the words follow from the kernel once the pointer rests on a point.
+  hoverOver(i) {
+    if (i === this.hover) return;
+    this.hover = i;
+    this.tip.hidden = i < 0;
+    if (i >= 0) {
+      const id = this.points.idOf(i);
+      this.asked = id;
+      const [x, y] = [this.toValue(this.points.x[i], "x"), this.toValue(this.points.y[i], "y")];
+      this.showTip(`${this.get("x_label")}: ${numberText(x, 0.001)}\n${this.get("y_label")}: ${numberText(y, 0.001)}`);
+      this.askSoon ??= debounce(40, () => this.hover >= 0 && this.model.send({ kind: "hover", id: this.asked }));
+      this.askSoon();
+    }
+    this.drawMarks();
+  }
+
+  showTip(text) {
+    if (this.hover < 0 || !text) return;
+    this.tip.textContent = text;
+    const [x, y] = this.placeOf(this.hover);
+    const { offsetWidth: wide, offsetHeight: high } = this.tip;
+    const left = x + 14 + wide > this.plot.clientWidth ? x - 14 - wide : x + 14;
+    this.tip.style.left = `${Math.max(left, 4)}px`;
+    this.tip.style.top = `${Math.min(Math.max(y - high - 8, 4), this.plot.clientHeight - high - 4)}px`;
+  }
+
+  // A picture of what is on screen, larger by `scale`: title, chart, and the line below it.
+  async sendPicture({ request, scale }) {
+    const before = this.ratio;
+    this.ratio = scale;
+    this.drawPoints();
+    this.drawMarks(true);
+    const [width, height] = [this.plot.clientWidth, this.plot.clientHeight];
+    const [head, foot] = [this.get("title") ? 34 : 8, 30];
+    const sheet = make("canvas", { width: width * scale, height: (height + head + foot) * scale });
+    const draw = new Overlay(sheet, this.overlay.styles);
+    draw.context.scale(scale, scale);
+    draw.context.fillStyle = this.overlay.styles.bg;
+    draw.context.fillRect(0, 0, width, height + head + foot);
+    draw.context.drawImage(this.pixels, this.box.left, head + this.box.top, this.box.width, this.box.height);
+    draw.context.drawImage(this.marks, 0, head, width, height);
+    draw.font(16, 600);
+    draw.text(draw.fit(this.get("title"), width - 24), 12, 23, { color: draw.styles.fg, align: "left" });
+    draw.font(12);
+    draw.text(this.status.textContent, 12, head + height + 18, { color: draw.styles.muted, align: "left" });
+    this.ratio = before;
+    this.drawNow();
+    const blob = await new Promise((done) => sheet.toBlob(done, "image/png"));
+    this.model.send({ kind: "png", request }, undefined, [await blob.arrayBuffer()]);
+  }
+}
+
+export default { render: (context) => { new ScatterView(context); } };
