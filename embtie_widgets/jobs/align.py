@@ -7,8 +7,9 @@ import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.measures.alignment import COMPARISONS, Settings, align_many
+from embtie_widgets.measures.alignment import COMPARISONS, align_many
 from embtie_widgets.measures.checks import self_pair_cosine
+from embtie_widgets.measures.plan import Settings
 from embtie_widgets.measures.statistics import bands
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests import AlignRequest

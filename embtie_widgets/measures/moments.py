@@ -57,10 +57,6 @@ class Moments:
             {k: v - float(self.sums[k].square().sum()) / n for k, v in self.square.items()},
         )
 
-    def mean(self, name: str) -> torch.Tensor:
-        """The mean row, relative to the mean of all rows that take part."""
-        return self.sums[name] / max(self.n, 1)
-
 
 @dataclass(frozen=True)
 class Arithmetic:
@@ -85,32 +81,36 @@ class Arithmetic:
 
 
 def accumulate(
-    matrices: Mapping[str, Matrix],
-    rows: Mapping[str, Rows],
-    pairs: Sequence[Pair],
+    chosen: Mapping[str, tuple[Matrix, Rows]],
+    products: Mapping[Pair, Pair],
     grams: Sequence[str],
     how: Arithmetic,
     progress: Progress = silent,
 ) -> Moments:
-    """Moments of these pairs over equally long lists of rows, one list for each matrix name."""
-    found = _zeros(matrices, pairs, grams)
-    found.n = len(next(iter(rows.values())))
-    like = how.empty()
-    double = how.in_float64().empty()
-    streams = {name: list(rows[name].blocks()) for name in matrices}
+    """Sums over equally long lists of rows of named matrices.
+
+    `products` names the pairs that are multiplied, by the pair that they are kept under; `grams`
+    the matrices whose x x^T is wanted.
+    """
+    like, double = how.empty(), how.in_float64().empty()
+    streams = {name: list(rows.blocks()) for name, (_, rows) in chosen.items()}
+    found = _zeros({name: matrix for name, (matrix, _) in chosen.items()}, products, grams)
+    found.n = len(next(iter(chosen.values()))[1])
     with full_float32():
         for number in range(len(next(iter(streams.values())))):
-            part = {name: matrices[name].block(streams[name][number], like) for name in matrices}
-            _add_block(found, part)
+            part = {n: m.block(streams[n][number], like) for n, (m, _) in chosen.items()}
+            _add_block(found, part, products)
             for name in grams:
                 numbers = streams[name][number]
-                block = part[name] if how.exact else matrices[name].block(numbers, double)
+                block = part[name] if how.exact else chosen[name][0].block(numbers, double)
                 _add_gram(found.gram[name], block)
             progress("multiplying", min((number + 1) * BLOCK, found.n), found.n)
     return found
 
 
-def _zeros(matrices: Mapping[str, Matrix], pairs: Sequence[Pair], grams: Sequence[str]) -> Moments:
+def _zeros(
+    matrices: Mapping[str, Matrix], products: Mapping[Pair, Pair], grams: Sequence[str]
+) -> Moments:
     def zeros(*shape: int) -> torch.Tensor:
         return torch.zeros(shape, dtype=torch.float64)
 
@@ -118,17 +118,19 @@ def _zeros(matrices: Mapping[str, Matrix], pairs: Sequence[Pair], grams: Sequenc
     return Moments(
         sums={name: zeros(d) for name, d in width.items()},
         gram={name: zeros(width[name], width[name]) for name in grams},
-        cross={(a, b): zeros(width[a], width[b]) for a, b in pairs},
+        cross={kept: zeros(width[a], width[b]) for kept, (a, b) in products.items()},
         square=dict.fromkeys(matrices, 0.0),
     )
 
 
-def _add_block(found: Moments, part: Mapping[str, torch.Tensor]) -> None:
+def _add_block(
+    found: Moments, part: Mapping[str, torch.Tensor], products: Mapping[Pair, Pair]
+) -> None:
     for name, block in part.items():
         found.sums[name] += block.sum(0).cpu()
         found.square[name] += float(block.square().sum())
-    for (source, target), total in found.cross.items():
-        total += (part[source].T @ part[target]).cpu()
+    for kept, (source, target) in products.items():
+        found.cross[kept] += (part[source].T @ part[target]).cpu()
 
 
 def _add_gram(total: torch.Tensor, block: torch.Tensor, panels: int = 8) -> None:

@@ -59,4 +59,4 @@ def _vanishes(
     """Rows that are nothing but rounding after the mean is taken off."""
     raw = (side.matrix.norms[rows] * side.matrix.scale).nan_to_num(posinf=0.0)
     limit = 16 * torch.finfo(how.dtype).eps * raw.to(block)
-    return torch.linalg.vector_norm(block, dim=1) <= limit
+    return torch.le(torch.linalg.vector_norm(block, dim=1), limit)
