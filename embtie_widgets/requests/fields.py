@@ -1,6 +1,5 @@
 """Turning untrusted values into the fields of a request, with an error that says what is wrong."""
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any
@@ -22,8 +21,8 @@ def choice(name: str, value: Any, options: Collection[str]) -> str:
 
 def number(name: str, value: Any, low: float, high: float, *, below: bool = False) -> float:
     """A finite number in [low, high], or in [low, high) with `below`."""
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or value < low or value > high or (below and value == high):
+    good = isinstance(value, int | float) and not isinstance(value, bool)
+    if not good or not low <= value <= high or (below and value == high):
         raise EmbtieError(
             f"{name} is {_short(value)}; expected a number from {low:g} to "
             f"{'below ' if below else ''}{high:g}.",
@@ -68,7 +67,10 @@ def optional_text(name: str, value: Any) -> str | None:
 def mapping(name: str, value: Any, known: Collection[str]) -> Mapping[str, Any]:
     """A mapping all of whose keys are known."""
     if not isinstance(value, Mapping):
-        raise EmbtieError(f"{name} is {_short(value)}; expected an object with named fields.")
+        raise EmbtieError(
+            f"{name} is {_short(value)}; expected an object with named fields.",
+            "Copy the request again from the interface.",
+        )
     unknown = sorted(str(key) for key in value if key not in known)
     if unknown:
         raise EmbtieError(
@@ -79,7 +81,10 @@ def mapping(name: str, value: Any, known: Collection[str]) -> Mapping[str, Any]:
 
 
 def _short(value: Any) -> str:
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except ValueError:  # a whole number with more digits than Python will print
+        return "a number without end"
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
 

@@ -1,0 +1,140 @@
+"""Jobs: progress, cancel, errors, and no word from what is no longer wanted."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import embtie_widgets as ew
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs import runner as runner_module
+from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
+
+REQUEST = ew.AlignRequest()
+
+
+class Ear:
+    """A listener that remembers."""
+
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+        self.outcomes: list[Outcome] = []
+        self.ended = threading.Event()
+
+    def progressed(self, stage: Stage) -> None:
+        self.stages.append(stage)
+
+    def finished(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        self.ended.set()
+
+
+@pytest.fixture
+def executor():
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+def test_a_job_tells_its_stages_and_then_its_result():
+    ear = Ear()
+
+    def run(request, progress):
+        progress("reading", 0, 2)
+        progress("fitting", 1, 2)
+        return "result"
+
+    Job(REQUEST, ear).work(run)
+    assert [(s.stage, s.done, s.total) for s in ear.stages] == [
+        ("reading", 0, 2),
+        ("fitting", 1, 2),
+    ]
+    (outcome,) = ear.outcomes
+    assert outcome.result == "result"
+    assert outcome.error is None
+    assert not outcome.cancelled
+
+
+def test_cancel_frees_the_listener_at_once_and_stops_the_work_at_its_next_block():
+    ear, reached, go_on = Ear(), threading.Event(), threading.Event()
+    blocks = []
+
+    def run(request, progress):
+        for block in range(5):
+            blocks.append(block)
+            progress("block", block, 5)
+            reached.set()
+            assert go_on.wait(10)
+        return "late"
+
+    job = Job(REQUEST, ear)
+    thread = threading.Thread(target=job.work, args=(run,))
+    thread.start()
+    assert reached.wait(10)
+    job.cancel()
+    assert ear.outcomes[0].cancelled
+    go_on.set()
+    thread.join(10)
+    assert blocks == [0, 1]
+    assert len(ear.outcomes) == 1
+
+
+def test_a_newer_request_silences_the_older_one(monkeypatch, executor):
+    older, newer, started, go_on = Ear(), Ear(), threading.Event(), threading.Event()
+
+    def work(job):
+        started.set()
+        assert go_on.wait(10)
+        job.work(lambda request, progress: request.seed)
+
+    monkeypatch.setattr(runner_module, "_work", work)
+    runner = Runner(executor)
+    runner.submit(ew.AlignRequest(seed=1), older)
+    assert started.wait(10)
+    runner.submit(ew.AlignRequest(seed=2), newer)
+    go_on.set()
+    assert newer.ended.wait(10)
+    assert newer.outcomes[0].result == 2
+    assert older.outcomes == []
+
+
+def test_a_fault_of_the_user_arrives_as_it_is():
+    ear = Ear()
+
+    def run(request, progress):
+        raise EmbtieError("What.", "How.")
+
+    Job(REQUEST, ear).work(run)
+    assert ear.outcomes[0].error.hint == "How."
+
+
+def test_a_fault_of_ours_is_logged_and_told_without_its_details(logged_faults):
+    ear = Ear()
+
+    def run(request, progress):
+        raise KeyError("/secret/place")
+
+    Job(REQUEST, ear).work(run)
+    assert "secret" not in str(ear.outcomes[0].error)
+    assert logged_faults == ["a job failed"]
+    logged_faults.clear()
+
+
+def test_too_little_memory_is_told_as_such():
+    ear = Ear()
+
+    def run(request, progress):
+        raise MemoryError
+
+    Job(REQUEST, ear).work(run)
+    assert "memory" in ear.outcomes[0].error.message
+
+
+def test_blocks_in_quick_succession_are_not_all_told():
+    ear = Ear()
+
+    def run(request, progress):
+        for block in range(10_000):
+            progress("multiplying", block, 10_000)
+
+    Job(REQUEST, ear).work(run)
+    assert 1 <= len(ear.stages) < 100
