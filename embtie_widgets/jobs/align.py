@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.estimate import experience
 from embtie_widgets.measures.alignment import COMPARISONS, align_many
 from embtie_widgets.measures.checks import self_pair_cosine
 from embtie_widgets.measures.plan import Settings
@@ -35,6 +36,8 @@ def run_align(request: AlignRequest, progress: Progress) -> PairAlignment:
     a = load(request.a)
     progress("loading", 1, 2)
     b = load(request.b)
+    for ref, loaded in ((request.a, a), (request.b, b)):
+        experience.saw(ref, (len(loaded.input), int(loaded.input.shape[1])))
     a, b, swapped = _untied_first(a, b, request.role_b)
     progress("matching", 0, 1)
     matched = match(a, b)

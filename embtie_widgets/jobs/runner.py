@@ -96,21 +96,8 @@ class Job:
             result = run(self.request, progress=self.report)
         except Cancelled:
             self.cancel()
-        except EmbtieError as error:
-            self._close(Outcome(self.request, error=error, seconds=self._elapsed()))
-        except MemoryError:
-            error = EmbtieError(
-                "There is not enough memory for this.",
-                "Choose smaller models, or close other work on this machine.",
-            )
-            self._close(Outcome(self.request, error=error, seconds=self._elapsed()))
-        except Exception:
-            logger.exception("a job failed")
-            error = EmbtieError(
-                "Something in embtie itself went wrong.",
-                "The log has the details; earlier results are kept.",
-            )
-            self._close(Outcome(self.request, error=error, seconds=self._elapsed()))
+        except Exception as fault:
+            self._close(Outcome(self.request, error=_told(fault), seconds=self._elapsed()))
         else:
             self._close(Outcome(self.request, result=result, seconds=self._elapsed()))
 
@@ -123,6 +110,22 @@ class Job:
                 return
             self._closed = True
         self.listener.finished(outcome)
+
+
+def _told(fault: Exception) -> EmbtieError:
+    """What the user is told of a fault; what is ours goes to the log with its details."""
+    if isinstance(fault, EmbtieError):
+        return fault
+    if isinstance(fault, MemoryError):
+        return EmbtieError(
+            "There is not enough memory for this.",
+            "Choose smaller models, or close other work on this machine.",
+        )
+    logger.error("a job failed", exc_info=fault)
+    return EmbtieError(
+        "Something in embtie itself went wrong.",
+        "The log has the details; earlier results are kept.",
+    )
 
 
 class Runner:

@@ -1,0 +1,69 @@
+"""What a request will cost, said before it is run."""
+
+from dataclasses import dataclass
+
+from embtie_widgets.requests import AlignRequest, ModelRef
+
+Shape = tuple[int, int]
+
+# Multiply-adds of one 32-bit product a second, until the first runs of this kernel have shown it.
+_FIRST_GUESS = 5e10
+_OVERHEAD_SECONDS = 0.15
+_FLOAT64_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds of work, and bytes beyond the matrices themselves."""
+
+    seconds: float
+    bytes: int
+
+
+class Experience:
+    """What earlier runs of this kernel have shown: shapes of models, speed of the machine."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[ModelRef, Shape] = {}
+        self._rate = _FIRST_GUESS
+
+    def saw(self, ref: ModelRef, shape: Shape) -> None:
+        """Remember how large a model's matrix is."""
+        self._shapes[ref] = shape
+
+    def took(self, request: AlignRequest, seconds: float) -> None:
+        """Learn the speed from a run that was long enough to tell."""
+        operations = self._operations(request)
+        if operations and seconds > 4 * _OVERHEAD_SECONDS:
+            self._rate = operations / (seconds - _OVERHEAD_SECONDS)
+
+    def estimate(self, request: AlignRequest) -> Estimate | None:
+        """The cost of a request; None while its models are not known here."""
+        operations = self._operations(request)
+        if operations is None:
+            return None
+        rows, width = self._size(request)
+        accumulators = 12 * width * width * _FLOAT64_BYTES
+        gathered = 3 * rows * width * 4
+        return Estimate(_OVERHEAD_SECONDS + operations / self._rate, accumulators + gathered)
+
+    def _size(self, request: AlignRequest) -> Shape:
+        (rows_a, width_a), (rows_b, width_b) = (self._shapes[request.a], self._shapes[request.b])
+        return min(rows_a, rows_b), max(width_a, width_b)
+
+    def _operations(self, request: AlignRequest) -> float | None:
+        if not self._shapes.keys() >= {request.a, request.b}:
+            return None
+        rows, width = self._size(request)
+        # Three comparisons, each with its floor and hold-out; identity forms no product.
+        products = {"identity": 0.0, "orthogonal": 13.0, "linear": 18.0}[request.map]
+        factorisations = {"identity": 0.0, "orthogonal": 9 * 30.0, "linear": 9 * 25.0}[request.map]
+        return float(rows) * width * (products * width + 50) + factorisations * float(width) ** 3
+
+
+experience = Experience()
+
+
+def estimate(request: AlignRequest) -> Estimate | None:
+    """The cost of a request as far as this kernel can tell; None for models not loaded yet."""
+    return experience.estimate(request)
