@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,31 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("the shared inputs are not here; EMBTIE_SHARED may name their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_twins(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A tied and an untied model of 320 x 16, trained for 30 steps; shared, so read only."""
+    from embtie_widgets.training.config import TrainingConfig
+    from embtie_widgets.training.twins import train_twins
+
+    model = {
+        "model_type": "olmo",
+        "vocab_size": 320,
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 32,
+        "pad_token_id": None,
+        "eos_token_id": 0,
+    }
+    config = TrainingConfig(
+        model=model, steps=30, batch=4, length=16, warmup=5, checkpoints=(0, 10)
+    )
+    text = " ".join(f"the {i % 7} and {i % 11} of them, or {i % 5}.\n\n" for i in range(800))
+    return train_twins(config, text, folder=tmp_path_factory.mktemp("twins"))
 
 
 class _Collector(logging.Handler):

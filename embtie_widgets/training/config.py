@@ -1,0 +1,91 @@
+"""What a training run is made of: everything that decides its numbers."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.requests import fields
+
+NANO_MODEL: Mapping[str, Any] = {
+    "model_type": "olmo",
+    "vocab_size": 4096,
+    "hidden_size": 128,
+    "intermediate_size": 512,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "max_position_embeddings": 256,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+    "pad_token_id": None,
+}
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """One run's recipe.
+
+    model         a transformers configuration as a mapping with "model_type"; whether it is tied
+                  is decided by the run, not here
+    steps         optimiser steps, each on `batch` windows of `length` tokens
+    lr            peak learning rate: linear warm-up over `warmup` steps, then a cosine down to
+                  `final_fraction` of it at the last step
+    weight_decay  of AdamW, on every parameter, embeddings included
+    clip          largest gradient norm, over all parameters together; 0 never clips
+    device        "cpu", "cuda", "mps", or "auto" for the fastest of this machine
+    checkpoints   steps after which E and U are kept (0 is the start); the last is always kept,
+                  those past the last are left out
+    log_every     every so many steps a row of metrics is kept; the first and last always
+    """
+
+    model: Mapping[str, Any] = field(default_factory=lambda: dict(NANO_MODEL))
+    steps: int = 300
+    batch: int = 16
+    length: int = 128
+    lr: float = 3e-3
+    warmup: int = 50
+    final_fraction: float = 0.1
+    betas: tuple[float, float] = (0.9, 0.95)
+    eps: float = 1e-8
+    weight_decay: float = 0.1
+    clip: float = 1.0
+    seed: int = 0
+    device: str = "cpu"
+    checkpoints: tuple[int, ...] = (0,)
+    log_every: int = 10
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, Mapping) or "model_type" not in self.model:
+            raise EmbtieError(
+                "The model configuration names no model_type.",
+                'Give a mapping such as {"model_type": "olmo", "hidden_size": 128, ...}.',
+            )
+        for name in ("steps", "batch", "length", "log_every"):
+            fields.whole(name, getattr(self, name), 1, 10**9)
+        for name in ("warmup", "seed"):
+            fields.whole(name, getattr(self, name), 0, 2**31 - 1)
+        for name in ("lr", "eps", "weight_decay", "clip"):
+            fields.number(name, getattr(self, name), 0.0, 1e9)
+        fields.number("final_fraction", self.final_fraction, 0.0, 1.0)
+
+    @classmethod
+    def from_value(cls, value: Any) -> Self:
+        """From itself, a transformers configuration, or such a configuration as a mapping."""
+        if isinstance(value, cls):
+            return value
+        return cls(model=value.to_dict() if hasattr(value, "to_dict") else value)
+
+    def learning_rate(self, step: int) -> float:
+        """The rate of step `step`, counted from 1."""
+        if step <= self.warmup:
+            return self.lr * step / self.warmup
+        after = (step - self.warmup) / max(1, self.steps - self.warmup)
+        wave = 0.5 * (1.0 + math.cos(math.pi * min(1.0, after)))
+        return self.lr * (self.final_fraction + (1.0 - self.final_fraction) * wave)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field as a plain JSON value."""
+        lists = {"betas": list(self.betas), "checkpoints": list(self.checkpoints)}
+        return asdict(self) | lists

@@ -1,0 +1,89 @@
+"""The files of a pair of runs: models, checkpoints, metrics, settings."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+
+if TYPE_CHECKING:
+    from embtie_widgets.training.engine import Checkpoint, Run
+
+
+def save_runs(folder: Path, runs: Mapping[str, "Run"], settings: Mapping[str, Any]) -> None:
+    """Metrics, settings and checkpoints of runs that may have stopped half way."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save_metrics([row for run in runs.values() for row in run.metrics], folder / "metrics.csv")
+    (folder / "settings.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
+    save_checkpoints({name: run.checkpoints for name, run in runs.items()}, folder / "checkpoints")
+
+
+def save_metrics(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """CSV with the union of the columns; numbers keep every digit."""
+    import pandas as pd
+
+    pd.DataFrame(list(rows)).to_csv(path, index=False)
+
+
+def save_checkpoints(
+    by_run: Mapping[str, Sequence["Checkpoint"]],
+    folder: Path,
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """One file a step: `input` and `output` of the untied run, `tied` of the tied one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files: dict[int, dict[str, torch.Tensor]] = {}
+    for run, kept in by_run.items():
+        for step, matrix, output in kept:
+            named = {"tied": matrix} if run == "tied" else {"input": matrix, "output": output}
+            files.setdefault(step, {}).update({k: v.to(dtype) for k, v in named.items()})
+    for step, matrices in files.items():
+        save_file(matrices, folder / f"step-{step:06d}.safetensors")
+
+
+def read_checkpoints(folder: Path) -> dict[int, dict[str, torch.Tensor]]:
+    """By step, in order: `input`, `output` and `tied`, as many as were kept."""
+    return {int(path.stem[5:]): load_file(path) for path in sorted(folder.glob("step-*"))}
+
+
+def save_model(
+    model: Any, tokenizer: Tokenizer | None, folder: Path, dtype: torch.dtype | None = None
+) -> None:
+    """A Hugging Face folder; the model itself changes to `dtype` where one is given."""
+    with _no_bars():
+        (model if dtype is None else model.to(dtype)).save_pretrained(folder)
+    if tokenizer is not None:
+        from transformers import PreTrainedTokenizerFast
+
+        from embtie_widgets.training.corpus import END_OF_TEXT
+
+        end = END_OF_TEXT if tokenizer.token_to_id(END_OF_TEXT) is not None else None
+        limit = getattr(model.config, "max_position_embeddings", None)
+        wrapped = PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer, eos_token=end, model_max_length=limit
+        )
+        wrapped.save_pretrained(folder)
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """transformers draws a bar for each file it writes; our progress is the caller's."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def tensor_hash(matrix: torch.Tensor) -> str:
+    """sha256 of the values' bytes."""
+    return hashlib.sha256(matrix.detach().cpu().contiguous().numpy().tobytes()).hexdigest()

@@ -1,0 +1,137 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config
+
+import embtie_widgets as ew
+from embtie_widgets.errors import Cancelled
+from embtie_widgets.training.config import TrainingConfig
+from embtie_widgets.training.corpus import Corpus
+from embtie_widgets.training.interventions import Intervention, Step
+from embtie_widgets.training.store import read_checkpoints
+from embtie_widgets.training.twins import build_twins
+
+FAMILIES = {
+    "olmo": {},
+    "llama": {"hidden_act": "silu"},
+    "gpt_neox": {},
+    "gpt2": {"n_positions": 16},
+}
+
+
+def correlation(a: Tensor, b: Tensor) -> float:
+    return float(np.corrcoef(a.detach().flatten(), b.detach().flatten())[0, 1])
+
+
+def matrices(twins: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
+    untied, tied = twins["untied"], twins["tied"]
+    return (
+        untied.get_input_embeddings().weight,
+        untied.get_output_embeddings().weight,
+        tied.get_input_embeddings().weight,
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_twins_share_the_body_and_none_of_the_three_matrices(recipe_of: Any, family: str) -> None:
+    model = {**recipe_of().model, "model_type": family, "vocab_size": 300, **FAMILIES[family]}
+    twins = build_twins(recipe_of(model=model))
+    embedding, unembedding, shared = matrices(twins)
+    assert twins["tied"].get_output_embeddings().weight is shared
+    assert embedding is not unembedding
+    untied = dict(twins["untied"].named_parameters())
+    body = [(n, p) for n, p in twins["tied"].named_parameters() if p is not shared]
+    assert len(body) > 8
+    assert all(torch.equal(p, untied[n]) for n, p in body)
+    for a, b in ((embedding, unembedding), (embedding, shared), (unembedding, shared)):
+        assert abs(correlation(a, b)) < 0.1
+        assert float(a.detach().std()) == pytest.approx(float(b.detach().std()), rel=0.1)
+
+
+def test_a_shared_start_is_offered_and_is_exactly_that(recipe: TrainingConfig) -> None:
+    embedding, unembedding, shared = matrices(build_twins(recipe, share_start=True))
+    assert torch.equal(embedding, shared)
+    assert abs(correlation(unembedding, shared)) < 0.2
+
+
+class SeenBatches(Intervention):
+    def __init__(self) -> None:
+        self.seen: dict[str, list[Tensor]] = {}
+
+    def after_step(self, step: Step) -> None:
+        self.seen.setdefault(step.run, []).append(step.input_ids)
+
+
+def test_both_twins_see_the_same_batches_in_the_same_order(
+    recipe: TrainingConfig, corpus: Corpus, tmp_path: Path
+) -> None:
+    plug = SeenBatches()
+    ew.train_twins(recipe, corpus, 5, [plug], folder=tmp_path)
+    assert list(plug.seen) == ["untied", "tied"]
+    assert torch.equal(torch.stack(plug.seen["untied"]), torch.stack(plug.seen["tied"]))
+    assert len({batch.numpy().tobytes() for batch in plug.seen["tied"]}) == 5
+
+
+def test_twins_twice_are_the_same_twins(
+    recipe: TrainingConfig, corpus: Corpus, tmp_path: Path
+) -> None:
+    one, other = (ew.train_twins(recipe, corpus, 4, folder=tmp_path / n) for n in "ab")
+    assert one.metrics == other.metrics
+    assert one.hashes == other.hashes
+    assert one.hashes["tied"] != one.hashes["input"]
+
+
+def test_the_folder_holds_what_the_result_holds(tiny_twins: Any) -> None:
+    frame = pd.read_csv(tiny_twins.folder / "metrics.csv")
+    assert frame["loss"].tolist() == [row["loss"] for row in tiny_twins.metrics]
+    stored = read_checkpoints(tiny_twins.folder / "checkpoints")
+    assert list(stored) == [0, 10, 30]
+    assert torch.equal(stored[10]["tied"], tiny_twins.checkpoints["tied"][1].input)
+    assert torch.equal(stored[30]["output"], tiny_twins.checkpoints["untied"][2].output)
+    settings = json.loads((tiny_twins.folder / "settings.json").read_text())
+    assert settings["steps"] == 30
+    assert settings["share_start"] is False
+
+
+def test_the_saved_models_load_with_their_tokenizer(tiny_twins: Any) -> None:
+    for name in ("tied", "untied"):
+        loaded = AutoModelForCausalLM.from_pretrained(tiny_twins.folder / name)
+        wanted = tiny_twins.models[name].state_dict()
+        assert all(torch.equal(v, wanted[k]) for k, v in loaded.state_dict().items())
+        tokenizer = AutoTokenizer.from_pretrained(tiny_twins.folder / name)
+        assert tokenizer.decode(tokenizer("the 3 and 4")["input_ids"]) == "the 3 and 4"
+
+
+def test_twins_learn(tiny_twins: Any) -> None:
+    by_run = tiny_twins.to_frame().groupby("run")["loss"]
+    assert (by_run.last() < by_run.first() - 0.5).all()
+
+
+def test_cancelled_twins_leave_what_was_logged_in_the_folder(
+    recipe: TrainingConfig, corpus: Corpus, tmp_path: Path
+) -> None:
+    def stop(stage: str, done: int, total: int) -> None:
+        if stage == "training tied" and done == 3:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        ew.train_twins(recipe, corpus, folder=tmp_path, progress=stop)
+    frame = pd.read_csv(tmp_path / "metrics.csv")
+    assert frame.groupby("run")["step"].max().to_dict() == {"untied": 6, "tied": 2}
+    assert set(read_checkpoints(tmp_path / "checkpoints")[0]) == {"input", "output", "tied"}
+
+
+def test_a_transformers_configuration_and_plain_text_are_enough(tmp_path: Path) -> None:
+    config = GPT2Config(
+        vocab_size=300, n_embd=8, n_layer=1, n_head=2, n_positions=128, embd_pdrop=0.0
+    )
+    text = "All that glisters is not gold; often have you heard that told. " * 200
+    twins = ew.train_twins(config, text, steps=2, folder=tmp_path)
+    assert [row["step"] for row in twins.metrics] == [1, 2, 1, 2]
+    assert twins.models["tied"].config.tie_word_embeddings
