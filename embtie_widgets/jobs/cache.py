@@ -1,0 +1,112 @@
+"""Results on disk, so that a second visitor or a restart gets them at once.
+
+An entry is named by the request, the hashes of the matrices and the version of the measures.  It
+is written beside its place and moved there whole; a damaged one is removed and made anew.  Where
+nothing can be written, nothing is kept, and the work goes on.
+"""
+
+import hashlib
+import logging
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.requests import Request
+from embtie_widgets.requests.reading import to_json
+from embtie_widgets.results.storage import from_bytes, to_bytes
+
+logger = logging.getLogger("embtie.cache")
+
+# Raise it whenever a measure gives other numbers than before.
+MEASURES = 1
+SIZE_LIMIT = 2**30
+_VARIABLE = "EMBTIE_CACHE"
+
+
+def cache_folder() -> Path | None:
+    """Where results are kept: EMBTIE_CACHE, or the user's cache folder; None for "off"."""
+    chosen = os.environ.get(_VARIABLE)
+    if chosen == "off":
+        return None
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("embtie")) / "results"
+
+
+def entry_key(request: Request, hashes: Mapping[str, str]) -> str:
+    """The name of an entry."""
+    parts = [to_json(request), str(MEASURES), *(f"{k} {hashes[k]}" for k in sorted(hashes))]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def recall(key: str) -> Any | None:
+    """The result kept under this name, or None."""
+    path = _path(key)
+    if path is None:
+        return None
+    try:
+        result = from_bytes(path.read_bytes())
+        os.utime(path)
+    except OSError:
+        return None
+    except EmbtieError:
+        logger.warning("a damaged cache entry was removed")
+        _remove(path)
+        return None
+    return result
+
+
+def keep(key: str, result: Any) -> None:
+    """Keep a result, whole or not at all."""
+    path = _path(key)
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_whole(path, to_bytes(result))
+        _prune(path.parent)
+    except OSError as error:
+        logger.info("a result was not kept: %s", error.strerror)
+
+
+def _path(key: str) -> Path | None:
+    folder = cache_folder()
+    return None if folder is None else folder / f"{key}.npz"
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        _remove(Path(name))
+        raise
+
+
+def _prune(folder: Path) -> None:
+    """Remove the entries that were not used for longest, down to the limit."""
+    entries = []
+    for path in folder.glob("*.npz"):
+        try:
+            known = path.stat()
+        except OSError:
+            continue
+        entries.append((known.st_mtime, known.st_size, path))
+    excess = sum(size for _, size, _ in entries) - SIZE_LIMIT
+    for _, size, path in sorted(entries):
+        if excess <= 0:
+            return
+        _remove(path)
+        excess -= size
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        logger.info("a cache entry could not be removed")
