@@ -1,6 +1,18 @@
 """Our own front-end pieces: small anywidgets, each a Python file and its browser side."""
 
+from embtie_widgets.widgets.page import CopyButton, DownloadButton, File, LinkState, ThemeWatch
 from embtie_widgets.widgets.scatter import TokenScatter, shade
+from embtie_widgets.widgets.search import SearchPicker
 from embtie_widgets.widgets.table import TokenTable
 
-__all__ = ["TokenScatter", "TokenTable", "shade"]
+__all__ = [
+    "CopyButton",
+    "DownloadButton",
+    "File",
+    "LinkState",
+    "SearchPicker",
+    "ThemeWatch",
+    "TokenScatter",
+    "TokenTable",
+    "shade",
+]

@@ -97,11 +97,10 @@ window.mountWidget = async (name, data, buffers, css, esm) => {
   const url = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
   const widget = (await import(url)).default;
   URL.revokeObjectURL(url);
-  const control = new AbortController();
-  await widget.initialize?.({ model, signal: control.signal });
+  const ended = await widget.initialize?.({ model });
   const box = document.createElement("div");
   box.id = name;
   document.body.append(box);
-  await widget.render?.({ model, el: box, signal: control.signal });
-  window.views[name] = { box, remove: () => { control.abort(); box.remove(); } };
+  const closed = await widget.render?.({ model, el: box });
+  window.views[name] = { remove: () => { closed?.(); ended?.(); box.remove(); } };
 };

@@ -80,7 +80,7 @@ class HarnessPage:
         data["state"] = {k: v for k, v in data["state"].items() if k not in BUILT_IN}
         self.page.evaluate(
             "([...parts]) => window.mountWidget(...parts)",
-            [name, data, buffers, widget._css, widget._esm],
+            [name, data, buffers, getattr(widget, "_css", ""), widget._esm],
         )
         self.pump()
 

@@ -65,6 +65,16 @@ function makeRoot(kind, { model, el, signal }, changed = () => {}) {
   return root;
 }
 
+// A widget's face from its view class: a view gets a signal that ends when it is taken away.
+function widgetOf(View) {
+  const render = (context) => {
+    const control = new AbortController();
+    new View({ ...context, signal: control.signal });
+    return () => control.abort();
+  };
+  return { render };
+}
+
 // The clipboard exists on secure pages only; elsewhere the old command still works.
 async function copyText(text) {
   try {

@@ -25,8 +25,12 @@ class ScatterView {
     this.listen();
     this.readData();
     this.readView();
-    new ResizeObserver(() => this.draw()).observe(this.plot);
-    this.signal.addEventListener("abort", () => cancelAnimationFrame(this.frame));
+    const sizes = new ResizeObserver(() => this.draw());
+    sizes.observe(this.plot);
+    this.signal.addEventListener("abort", () => {
+      sizes.disconnect();
+      cancelAnimationFrame(this.frame);
+    });
   }
 
   get(name) { return this.model.get(name); }
@@ -404,4 +408,4 @@ class ScatterView {
   }
 }
 
-export default { render: (context) => { new ScatterView(context); } };
+export default widgetOf(ScatterView);

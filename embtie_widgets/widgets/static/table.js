@@ -270,4 +270,4 @@ class TableView {
   }
 }
 
-export default { render: (context) => { new TableView(context); } };
+export default widgetOf(TableView);

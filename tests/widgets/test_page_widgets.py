@@ -1,0 +1,180 @@
+"""Copy, download, link and theme: what the page does for the kernel."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from embtie_widgets.widgets import CopyButton, DownloadButton, File, LinkState, ThemeWatch
+from tests.widgets.widget_harness import HarnessPage
+
+OpenPage = Callable[..., HarnessPage]
+REFUSE = """
+  navigator.clipboard && (navigator.clipboard.writeText = () => Promise.reject(new Error('no')));
+  document.execCommand = () => false;
+"""
+
+
+def test_a_link_has_its_parts_once_the_page_has_spoken() -> None:
+    link = LinkState(query="map=linear")
+    assert link.url == "?map=linear"
+    link.page = {"origin": "https://host", "path": "/user/a/voila/render/d.ipynb"}
+    assert link.url == "https://host/user/a/voila/render/d.ipynb?map=linear"
+
+
+def test_a_lone_surrogate_is_copied_as_its_escape() -> None:
+    assert CopyButton(text="\udc80").text == "\\udc80"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("address", ["http://localhost/v", "http://plain.test/v"])
+def test_copy_puts_the_text_on_the_clipboard(open_page: OpenPage, address: str) -> None:
+    browser = open_page(address=address, permissions=["clipboard-read", "clipboard-write"])
+    browser.mount(CopyButton(text="import embtie_widgets as ew\n<b>", label="Copy code"))
+    browser.page.get_by_role("button", name="Copy code").click()
+    browser.page.get_by_role("button", name="Copied").wait_for()
+    browser.page.evaluate(
+        "document.body.append(Object.assign(document.createElement('textarea'), {id: 'paste'}))"
+    )
+    browser.page.locator("#paste").press("Control+v")
+    assert browser.page.locator("#paste").input_value() == "import embtie_widgets as ew\n<b>"
+
+
+@pytest.mark.browser
+def test_where_copying_is_refused_the_text_lies_ready_selected(open_page: OpenPage) -> None:
+    browser = open_page()
+    browser.page.evaluate(REFUSE)
+    browser.mount(CopyButton(text="the link"))
+    browser.page.get_by_role("button").click()
+    field = browser.page.get_by_label("Text to copy by hand")
+    field.wait_for()
+    assert field.input_value() == "the link"
+    assert browser.page.evaluate("getSelection().toString()") == "the link"
+
+
+@pytest.mark.browser
+def test_a_download_brings_the_very_bytes(open_page: OpenPage, tmp_path: Path) -> None:
+    data = bytes(range(256)) * 4000
+    browser = open_page(accept_downloads=True)
+    browser.mount(DownloadButton(lambda: File(data, "../../etc/tokens.bin"), label="CSV"))
+    with browser.page.expect_download() as event:
+        browser.page.get_by_role("button", name="CSV").click()
+        browser.until(lambda: browser.page.get_by_role("button", name="Saved").count())
+    assert event.value.suggested_filename == "tokens.bin"
+    event.value.save_as(tmp_path / "got")
+    assert (tmp_path / "got").read_bytes() == data
+
+
+@pytest.mark.browser
+def test_a_download_may_come_later_and_the_button_waits(open_page: OpenPage) -> None:
+    browser = open_page(accept_downloads=True)
+    button = DownloadButton(lambda: None, label="PNG")
+    browser.mount(button)
+    browser.page.get_by_role("button").click()
+    browser.pump()
+    waiting = browser.page.get_by_role("button", name="Preparing")
+    assert waiting.is_disabled()
+    with browser.page.expect_download() as event:
+        button.deliver(File(b"later", "a.png", "image/png"))
+        browser.pump()
+    assert event.value.suggested_filename == "a.png"
+
+
+@pytest.mark.browser
+def test_a_failed_file_is_told_without_its_traceback(
+    open_page: OpenPage, logged_faults: list[str]
+) -> None:
+    def make() -> File:
+        raise RuntimeError("/secret/path")
+
+    browser = open_page()
+    browser.mount(DownloadButton(make))
+    browser.page.get_by_role("button").click()
+    browser.until(lambda: browser.page.get_by_text("The file could not be made.").count())
+    assert "secret" not in browser.page.content()
+    assert not browser.page.get_by_role("button").is_disabled()
+    assert len(logged_faults) == 1
+    logged_faults.clear()
+
+
+@pytest.mark.browser
+def test_the_page_hands_its_address_to_the_kernel(open_page: OpenPage) -> None:
+    browser = open_page(address="http://localhost/hub/user/a/voila?map=linear&theme=dark&token=s")
+    link = LinkState()
+    browser.mount(link)
+    assert link.page == {
+        "query": "map=linear",
+        "origin": "http://localhost",
+        "path": "/hub/user/a/voila",
+        "host": "other",
+    }
+
+
+@pytest.mark.browser
+def test_the_address_follows_and_keeps_what_is_the_hosts(open_page: OpenPage) -> None:
+    browser = open_page(address="http://localhost/base/voila?map=linear&theme=dark&token=s")
+    link = LinkState(query="map=identity")
+    browser.mount(link)
+    assert "map=linear" in browser.page.url
+    before = browser.page.evaluate("history.length")
+    link.query = "map=orthogonal&tokens=1%2C2"
+    browser.pump()
+    assert browser.page.url == (
+        "http://localhost/base/voila?map=orthogonal&tokens=1%2C2&theme=dark"
+    )
+    assert browser.page.evaluate("history.length") == before
+
+
+@pytest.mark.browser
+def test_an_address_without_query_gets_the_kernels_at_once(open_page: OpenPage) -> None:
+    browser = open_page(address="http://localhost/voila")
+    browser.mount(LinkState(query="map=identity"))
+    assert browser.page.url == "http://localhost/voila?map=identity"
+
+
+@pytest.mark.browser
+def test_the_address_of_a_workspace_is_left_alone(open_page: OpenPage) -> None:
+    browser = open_page(address="http://localhost/lab/tree/a.ipynb")
+    browser.page.evaluate(
+        "document.head.append(Object.assign(document.createElement('script'),"
+        " {id: 'jupyter-config-data', type: 'application/json'}))"
+    )
+    link = LinkState()
+    browser.mount(link)
+    link.query = "map=identity"
+    browser.pump()
+    assert link.page["host"] == "lab"
+    assert browser.page.url == "http://localhost/lab/tree/a.ipynb"
+
+
+@pytest.mark.browser
+def test_the_theme_is_told_and_followed(open_page: OpenPage) -> None:
+    browser = open_page(theme="dark")
+    watch = ThemeWatch()
+    browser.mount(watch)
+    assert (watch.theme, watch.known) == ("dark", True)
+    browser.page.evaluate("document.body.dataset.jpThemeLight = 'true'")
+    browser.until(lambda: watch.theme == "light")
+
+
+@pytest.mark.browser
+def test_without_a_host_the_readers_own_setting_counts(open_page: OpenPage) -> None:
+    browser = open_page(color_scheme="dark")
+    browser.page.evaluate("delete document.body.dataset.jpThemeLight")
+    watch = ThemeWatch()
+    browser.mount(watch)
+    assert (watch.theme, watch.known) == ("dark", True)
+    browser.page.emulate_media(color_scheme="light")
+    browser.until(lambda: watch.theme == "light")
+
+
+@pytest.mark.browser
+def test_a_view_that_is_taken_away_stops_listening(open_page: OpenPage) -> None:
+    browser = open_page()
+    watch = ThemeWatch()
+    browser.mount(watch)
+    browser.page.evaluate("window.views.w.remove()")
+    browser.page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    browser.page.wait_for_timeout(50)
+    browser.pump()
+    assert watch.theme == "light"
