@@ -45,6 +45,14 @@ def tiny_twins(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return train_twins(config, text, folder=tmp_path_factory.mktemp("twins"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_results_from_earlier() -> Iterator[None]:
+    """No test sees a result that another run has kept; tests of the cache set their own folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EMBTIE_CACHE", "off")
+        yield
+
+
 class _Collector(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

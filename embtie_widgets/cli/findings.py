@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-import platformdirs
 import psutil
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -113,13 +112,15 @@ def _digest(path: Path) -> str:
 def _caches() -> Iterator[Finding]:
     from huggingface_hub import constants, get_token
 
+    from embtie_widgets.jobs.cache import cache_folder
+
     hub = Path(constants.HF_HUB_CACHE)
     models = len(list(hub.glob("models--*")))
     yield Finding("Cache", "models from the hub", f"{models} ({_size(hub)} in {_short(hub)})")
     yield Finding("Cache", "hub access", "offline" if constants.HF_HUB_OFFLINE else "online")
     yield Finding("Cache", "hub token", "set" if get_token() else "not set")
-    own = platformdirs.user_cache_path("embtie")
-    yield Finding("Cache", "results", f"{_size(own)} in {_short(own)}")
+    own = cache_folder()
+    yield Finding("Cache", "results", f"{_size(own)} in {_short(own)}" if own else "not kept")
 
 
 def _machine() -> Iterator[Finding]:

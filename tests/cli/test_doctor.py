@@ -97,9 +97,9 @@ def test_the_home_folder_is_not_spelt_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path / "kept"))
     _, report = doctor(capsys)
-    assert "~/" in str(report["Cache: results"]["value"])
+    assert report["Cache: results"]["value"] == "0.0 MiB in ~/kept"
 
 
 def test_faults_are_marked_and_named_at_the_end() -> None:

@@ -54,7 +54,8 @@ def test_the_licence_is_in_the_wheel(contents: set[str]) -> None:
 
 def test_nothing_but_the_package_is_in_the_wheel(contents: set[str]) -> None:
     assert {name.split("/")[0].split("-")[0] for name in contents} <= {"embtie_widgets", "embtie"}
-    assert not [name for name in contents if "cache" in name or "checkpoints/." in name]
+    parts = {part for name in contents for part in name.split("/")}
+    assert not [part for part in parts if part.startswith(".") or part == "__pycache__"]
 
 
 def test_the_wheel_stays_small(wheel: Path) -> None:
