@@ -119,7 +119,10 @@ def _held_out_losses(folder: Path, held_out: Corpus, recipe: TrainingConfig) -> 
 
     losses = {}
     for name in ("tied", "untied"):
-        model = AutoModelForCausalLM.from_pretrained(folder / f"nano-{name}", dtype=torch.float32)
+        with store.no_bars():
+            model = AutoModelForCausalLM.from_pretrained(
+                folder / f"nano-{name}", dtype=torch.float32
+            )
         losses[name] = held_out_loss(model.eval(), held_out, recipe.batch, recipe.length)
     return losses
 

@@ -55,7 +55,7 @@ def save_model(
     model: Any, tokenizer: Tokenizer | None, folder: Path, dtype: torch.dtype | None = None
 ) -> None:
     """A Hugging Face folder; the model itself changes to `dtype` where one is given."""
-    with _no_bars():
+    with no_bars():
         (model if dtype is None else model.to(dtype)).save_pretrained(folder)
     if tokenizer is not None:
         from transformers import PreTrainedTokenizerFast
@@ -71,7 +71,7 @@ def save_model(
 
 
 @contextmanager
-def _no_bars() -> Iterator[None]:
+def no_bars() -> Iterator[None]:
     """transformers draws a bar for each file it writes; our progress is the caller's."""
     from transformers.utils import logging
 
