@@ -1,0 +1,115 @@
+"""Serving the dashboard: one address, one small kernel for each visitor, nothing from outside."""
+
+import errno
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from embtie_widgets.charts.figures import quick_imports
+from embtie_widgets.errors import EmbtieError
+
+PORT = 8866
+_HERE = Path(__file__).parent
+_EXTENSIONS = [
+    "@jupyter-widgets/jupyterlab-manager",
+    "@voila-dashboards/widgets-manager8",
+    "anywidget",
+]
+_MINUTE = 60
+
+
+def serve(
+    port: int = PORT,
+    host: str = "localhost",
+    open_browser: bool = True,
+    *,
+    preheat: bool = True,
+    idle_minutes: float = 20,
+) -> None:
+    """Serve the dashboard until the process is stopped; port 0 takes any free one.
+
+    `preheat` keeps one kernel ready for the next visitor.  A kernel that nobody is connected to
+    ends after `idle_minutes`: closing a page does not end it.
+    """
+    port = check_port(port, host)
+    path = str(_HERE / "jupyter")
+    os.environ["JUPYTER_PATH"] = os.pathsep.join(
+        [path, *filter(None, [os.environ.get("JUPYTER_PATH")])]
+    )
+    with quick_imports():
+        from traitlets.config import Config
+        from voila.app import Voila
+
+        server = Voila(config=Config(settings(port, host, open_browser, preheat, idle_minutes)))
+        server.initialize([str(notebook())])
+    print(f"embtie is at http://{host}:{port}/ (Ctrl+C stops it)", flush=True)
+    server.start()
+
+
+def notebook(name: str = "dashboard.ipynb") -> Path:
+    """A notebook of ours: inside the installed package, or beside it in a checkout."""
+    for folder in (_HERE / "notebooks", _HERE.parents[1] / "notebooks"):
+        if (folder / name).is_file():
+            return folder / name
+    raise EmbtieError(
+        f"The notebook '{name}' is missing from this installation.", "Install embtie again."
+    )
+
+
+def check_port(port: int, host: str = "localhost") -> int:
+    """The port if it is free, a free one for 0; else an error that says what to do.
+
+    Voila itself would move to another port in silence, away from the address that was printed.
+    """
+    try:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+            return int(probe.getsockname()[1])
+    except OverflowError:
+        raise EmbtieError(f"{port} is no port.", "Choose one from 1024 to 65535.") from None
+    except OSError as error:
+        raise _port_error(error, port, host) from None
+
+
+def _port_error(error: OSError, port: int, host: str) -> EmbtieError:
+    if error.errno == errno.EADDRINUSE:
+        return EmbtieError(
+            f"Port {port} is taken by another program.",
+            "Stop that one, or choose a port with --port; --port 0 takes a free one.",
+        )
+    if error.errno == errno.EACCES:
+        return EmbtieError(
+            f"Port {port} is reserved on this machine.", "Choose one from 1024 up with --port."
+        )
+    return EmbtieError(f"'{host}' is no address of this machine.", "Choose another with --host.")
+
+
+def settings(
+    port: int, host: str, open_browser: bool, preheat: bool, idle_minutes: float
+) -> dict[str, Any]:
+    """Voila's configuration, as for a page that strangers may open."""
+    culling = {
+        "cull_idle_timeout": round(idle_minutes * _MINUTE),
+        "cull_interval": _MINUTE,
+        "cull_connected": False,
+    }
+    return {
+        "Voila": {
+            "ip": host,
+            "port": port,
+            "port_retries": 0,
+            "open_browser": open_browser,
+            "log_level": "WARN",
+        },
+        "VoilaConfiguration": {
+            "template": "embtie",
+            "extension_allowlist": _EXTENSIONS,
+            "show_tracebacks": False,
+            "strip_sources": True,
+            "preheat_kernel": preheat,
+            "default_pool_size": 1,
+        },
+        "MappingKernelManager": culling,
+    }

@@ -1,0 +1,205 @@
+"""The alignment panel: how well In, Out and Tied map onto one another, token by token."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import ipywidgets as w
+
+from embtie_widgets.charts import alignment as chart
+from embtie_widgets.charts.theme import COMPARISONS, mark_of
+from embtie_widgets.jobs import devices
+from embtie_widgets.panels.fields import Field, labelled, section
+from embtie_widgets.panels.frame import Estimator, Panel
+from embtie_widgets.panels.pair import PairPicker, pair_facts
+from embtie_widgets.panels.tokens import TokenView
+from embtie_widgets.panels.words import escape, interval, number, table
+from embtie_widgets.requests import AlignRequest
+from embtie_widgets.results import PairAlignment
+
+_HELP = """
+<p>Each row of one matrix is carried by a map, fitted on all tokens, towards the row of the same
+token in another matrix; the cosine says how well that went. <b>In</b> and <b>Out</b> are the input
+and output matrix of the untied model A, <b>Tied</b> is the one matrix of B.</p>
+<p>A map fitted and scored on the same tokens scores above zero on pure noise. So three numbers
+stand side by side: <b>in-sample</b> as the paper prints it, <b>held out</b> on tokens that took no
+part in the fit, where noise scores about 0, and <b>chance</b>, the in-sample score with the rows
+of one matrix shuffled. In-sample counts for as much as it exceeds chance.</p>
+"""
+
+
+class AlignmentPanel(Panel):
+    """How a tied matrix aligns with the input and output matrix of an untied model.
+
+    `AlignmentPanel()` shows the bundled pair; give a request, or any of its fields by name
+    (`a`, `b`, `map`, `center`, `ridge`, `holdout`, `seed`, `role_b`, `device`).
+    """
+
+    title = "Alignment"
+    lead = "Does the tied matrix follow the untied model's input or its output?"
+    help = _HELP
+
+    def __init__(
+        self,
+        request: AlignRequest | None = None,
+        *,
+        runner: Any = None,
+        estimate: Estimator | None = None,
+        **options: Any,
+    ) -> None:
+        first = AlignRequest(**options) if request is None else request
+        self._first = first
+        super().__init__(first, runner=runner, estimate=estimate)
+        self.begin()
+
+    def build_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
+        """The pair, the map, and how it is scored."""
+        self.pair = PairPicker(self._first.a, self._first.b)
+        self.map = labelled(
+            _maps(), "identity: no map; orthogonal: Procrustes; linear: least squares"
+        )
+        self.center = labelled(
+            w.Checkbox(description="subtract the column means", indent=False),
+            "Centre both matrices before the fit, as the paper does",
+        )
+        self.ridge = labelled(
+            w.FloatText(description="ridge", continuous_update=False),
+            "A penalty on the linear map; 0 for plain least squares",
+        )
+        self.holdout = labelled(
+            _holdout(), "Share of the tokens that takes no part in the second fit"
+        )
+        self.seed = labelled(
+            w.IntText(description="seed", continuous_update=False),
+            "Which tokens are held out, and how rows are shuffled",
+        )
+        self.device = labelled(
+            w.Dropdown(description="device", options=self._devices(self._first.device)),
+            "Where it is computed",
+        )
+        fields = {
+            **self.pair.fields(),
+            "map": Field(self.map),
+            "center": Field(self.center),
+            "ridge": Field(self.ridge),
+            "holdout": Field(self.holdout),
+            "seed": Field(self.seed),
+            "device": Field(self.device),
+        }
+        numbers = w.Box([self.ridge, self.seed]).add_class("ep-pairs")
+        scoring = section("Scoring", self.holdout, numbers, self.device)
+        return fields, [
+            section("Models", self.pair),
+            section("Map", self.map, self.center),
+            scoring,
+        ]
+
+    def build_views(self) -> Iterable[w.Widget]:
+        """Sentence, chart, numbers, tokens, models."""
+        self.headline = w.HTML().add_class("ep-headline")
+        self.chart = chart.figure_widget(None)
+        self.caption = w.HTML().add_class("ep-caption")
+        self.summary, self.bands, self.facts = w.HTML(), w.HTML(), w.HTML()
+        self.tokens = TokenView(lambda: self.selection, self._select, self.callback)
+        return [
+            self.headline,
+            _card("", self.chart, self.caption),
+            _card("Means", self.summary),
+            _card("By token frequency", self.bands),
+            _card("Tokens", self.tokens.table),
+            _card("Models", self.facts),
+        ]
+
+    def draw(self, result: PairAlignment) -> None:
+        """Show another result; the figure comes last, being the heaviest."""
+        self.headline.value = f"<p>{escape(chart.headline(result))}</p>"
+        self.caption.value = f"<p>{escape(chart.caption(result))}</p>"
+        self.summary.value, self.bands.value = _summary(result), _bands(result)
+        self.facts.value = pair_facts(result)
+        self.pair.draw(result)
+        self._offer_devices()
+        self.tokens.draw(result)
+        chart.update(self.chart, result)
+
+    def selected(self, selection: frozenset[int]) -> None:
+        """Mark the chosen tokens in the table."""
+        self.tokens.refresh()
+
+    def edited(self) -> None:
+        """Ridge belongs to the linear map."""
+        self.ridge.disabled = self.map.value != "linear"
+
+    def retheme(self, theme: str) -> None:
+        """Put the figure into another theme; all else follows the host's style."""
+        chart.retheme(self.chart, theme)
+
+    def _select(self, ids: set[int]) -> None:
+        self.selection = ids
+
+    @staticmethod
+    def _devices(chosen: str) -> list[str]:
+        return list(dict.fromkeys([*devices.available(), chosen]))
+
+    def _offer_devices(self) -> None:
+        offered = self._devices(self.request.device)
+        if list(self.device.options) != offered:
+            with self._binding.quiet():
+                self.device.options = offered
+                self.device.value = self.request.device
+
+
+def _maps() -> w.ToggleButtons:
+    options = [("Identity", "identity"), ("Orthogonal", "orthogonal"), ("Linear", "linear")]
+    return w.ToggleButtons(description="map", options=options).add_class("ep-segments")
+
+
+def _holdout() -> w.FloatSlider:
+    return w.FloatSlider(
+        description="held out",
+        min=0.0,
+        max=0.9,
+        step=0.05,
+        readout_format=".0%",
+        continuous_update=False,
+    )
+
+
+def _card(title: str, *children: w.Widget) -> w.VBox:
+    heading = [w.HTML(f'<h3 class="ep-heading">{title}</h3>')] if title else []
+    return w.VBox([*heading, *children]).add_class("ep-card")
+
+
+def _named(comparison: str) -> str:
+    color = mark_of(comparison).color
+    return f'<span class="ep-dot" style="background:{color}"></span>{chart.label(comparison)}'
+
+
+def _summary(result: PairAlignment) -> str:
+    rows = [
+        [
+            _named(row["comparison"]),
+            f"{number(row['mean'])} <small>{interval(row['interval'])}</small>",
+            f"{number(row['heldout_mean'])} <small>{interval(row['heldout_interval'])}</small>",
+            number(row["floor_mean"]),
+            number(row["floor_expected"]),
+            number(row["median"]),
+            f"{row['tokens']:,}",
+        ]
+        for row in sorted(result.summary(), key=lambda row: _place(row["comparison"]))
+    ]
+    head = ["", "in-sample", "held out", "chance", "chance in theory", "median", "tokens"]
+    return table(head, rows, "mean cosine by comparison")
+
+
+def _place(comparison: str) -> int:
+    return list(COMPARISONS).index(comparison)
+
+
+def _bands(result: PairAlignment) -> str:
+    if not result.bands:
+        return "<p class='ep-quiet'>No token counts are known for this pair.</p>"
+    names = [name for name in COMPARISONS if name in result.comparisons]
+    rows = [
+        [escape(band["band"]), f"{band['tokens']:,}", *(number(band.get(name)) for name in names)]
+        for band in result.bands
+    ]
+    return table(["occurs", "tokens", *map(_named, names)], rows, "mean cosine by token frequency")

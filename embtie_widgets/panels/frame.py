@@ -1,0 +1,258 @@
+"""What every panel has: a request, Run and Cancel, notices, help, and places for its own parts.
+
+A panel names its request's first value, its controls and its views, and draws a result:
+
+    class NormPanel(Panel):
+        title = "Norm and frequency"
+
+        def build_controls(self):            # field of the request -> control
+            self.center = w.Checkbox(...)
+            return {"center": Field(self.center)}, [self.center]
+
+        def build_views(self):
+            self.chart = charts.norms.figure_widget(None)
+            return [self.chart]
+
+        def draw(self, result):
+            charts.norms.update(self.chart, result)
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import ipywidgets as w
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
+from embtie_widgets.panels.fields import Binding, Field
+from embtie_widgets.panels.guard import guard
+from embtie_widgets.panels.notice import Notice
+from embtie_widgets.panels.runbar import RunBar
+from embtie_widgets.panels.state import PanelState
+from embtie_widgets.panels.style import style
+from embtie_widgets.panels.turns import Turns
+from embtie_widgets.panels.words import escape
+from embtie_widgets.widgets import ThemeWatch
+
+AT_ONCE_SECONDS = 1.0
+Estimator = Callable[[Any], Any]
+
+
+class Panel(w.VBox):
+    """The frame of a panel; see the module's text for what a panel adds to it.
+
+    `runner` runs requests and `estimate` says beforehand what they cost; both have the defaults
+    that users want.
+    """
+
+    title = ""
+    lead = ""
+    help = ""
+
+    def __init__(
+        self, request: Any, *, runner: Any = None, estimate: Estimator | None = None
+    ) -> None:
+        self.state = PanelState(request=request)
+        self._turns = Turns()
+        self._runner, self._estimate = runner or Runner(), estimate or _estimate
+        self._job: Job | None = None
+        self._answer: _Answer | None = None
+        self.notice, self.runbar, self.theme = Notice(), RunBar(self.state), ThemeWatch()
+        fields, controls = self.build_controls()
+        self._binding = Binding(fields, self.callback(self._edited))
+        self._binding.write(request)
+        self.results = w.VBox(list(self.build_views())).add_class("ep-results")
+        self.exports = w.HBox(list(self.build_exports())).add_class("ep-exports")
+        super().__init__([style(), self.theme, self._head(), self._body(controls)])
+        self.add_class("embtie-panel")
+        self.runbar.run.on_click(self.callback(lambda _: self.start()))
+        self.runbar.cancel.on_click(self.callback(lambda _: self.cancel()))
+        self.state.observe(self.callback(self._restate), ["request", "result", "answered", "phase"])
+        self.state.observe(self.callback(lambda _: self.selected(self.selection)), "selection")
+        self.theme.observe(self.callback(lambda _: self.retheme(self.theme.theme)), "theme")
+
+    # What a panel adds.
+
+    def build_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
+        """The controls by field of the request, and how they stand in the page."""
+        return {}, []
+
+    def build_views(self) -> Iterable[w.Widget]:
+        """Charts and tables, in the order shown; made once."""
+        return []
+
+    def build_exports(self) -> Iterable[w.Widget]:
+        """What stands in the export bar."""
+        return []
+
+    def draw(self, result: Any) -> None:
+        """Show a whole result in the views: words and tables first, heavy figures last."""
+
+    def selected(self, selection: frozenset[int]) -> None:
+        """Show another selection of tokens in every view."""
+
+    def retheme(self, theme: str) -> None:
+        """Put the figures into the host's theme; all else follows by its style."""
+
+    def edited(self) -> None:
+        """Adapt the controls to one another after a change."""
+
+    # What code and other parts use.
+
+    def begin(self) -> None:
+        """Answer the first request, as after a change."""
+        self.callback(lambda: self._changed(self.request))()
+
+    @property
+    def request(self) -> Any:
+        """What the controls say; setting it sets them."""
+        return self.state.request
+
+    @request.setter
+    def request(self, request: Any) -> None:
+        with self._turns.hold():
+            self._binding.write(request)
+            self._changed(request)
+
+    @property
+    def result(self) -> Any:
+        """The last whole result, None before the first."""
+        return self.state.result
+
+    @property
+    def selection(self) -> frozenset[int]:
+        """The chosen tokens, by their place in `result.tokens`."""
+        return self.state.selection
+
+    @selection.setter
+    def selection(self, ids: Iterable[int]) -> None:
+        with self._turns.hold():
+            self.state.selection = frozenset(ids)
+
+    def run(self) -> Any:
+        """Run the request, wait for it, and return its result; raises what went wrong."""
+        answer = self.start()
+        answer.event.wait()
+        if answer.error is not None:
+            raise answer.error
+        return self.result
+
+    def start(self) -> "_Answer":
+        """Start the request and return at once; the page follows it."""
+        with self._turns.hold():
+            self.notice.clear()
+            if self._answer is not None:
+                self._answer.event.set()
+            answer = self._answer = _Answer(self)
+            self.state.stage, self.state.phase = None, "running"
+            self._job = self._runner.submit(self.request, answer)
+        return answer
+
+    def cancel(self) -> None:
+        """Stop the running job; the earlier result is kept."""
+        if self._job is not None:
+            self._job.cancel()
+
+    def show(self, result: Any, outcome: Outcome) -> None:
+        """Show a result that is already there, as the answer to the panel's request."""
+        with self._turns.hold():
+            self._finished(outcome)
+
+    def callback(self, action: Callable[..., Any]) -> Callable[..., None]:
+        """The action as a callback: in its turn, and with no error lost."""
+
+        def in_turn(*arguments: Any) -> None:
+            with self._turns.hold():
+                action(*arguments)
+
+        in_turn.__qualname__ = getattr(action, "__qualname__", repr(action))
+        return guard(in_turn, self.notice.show)
+
+    # How it works.
+
+    def _head(self) -> w.Widget:
+        text = (
+            f'<header class="ep-head"><h2>{escape(self.title)}</h2><p>{escape(self.lead)}</p>'
+            f"{_help(self.help)}</header>"
+        )
+        return w.HTML(text)
+
+    def _body(self, controls: Iterable[w.Widget]) -> w.Widget:
+        side = w.VBox([*controls, self.runbar]).add_class("ep-side")
+        main = w.VBox([self.notice, self.results, self.exports]).add_class("ep-main")
+        return w.Box([side, main]).add_class("ep-body")
+
+    def _edited(self, _change: Any) -> None:
+        self._changed(self._binding.read(self.request))
+
+    def _changed(self, request: Any) -> None:
+        """Take over a request: run it where that is quick, else say what it would cost."""
+        self.state.request = request
+        self.notice.clear()
+        self.runbar.expect(None)
+        self.edited()
+        if request == self.state.answered and self.state.phase == "idle":
+            return
+        estimate = self._estimate(request)
+        if estimate is not None and estimate.seconds < AT_ONCE_SECONDS:
+            self.start()
+        else:
+            self.runbar.expect(estimate)
+
+    def _restate(self, _change: Any) -> None:
+        dim = self.state.stale or (self.state.phase == "running" and self.result is not None)
+        (self.results.add_class if dim else self.results.remove_class)("ep-stale")
+
+    def _progressed(self, stage: Stage) -> None:
+        self.state.stage = stage
+
+    def _finished(self, outcome: Outcome) -> None:
+        self.state.phase, self.state.stage = "idle", None
+        if outcome.error is not None:
+            self.notice.show(outcome.error)
+        elif not outcome.cancelled:
+            self.draw(outcome.result)
+            with self.state.hold_trait_notifications():
+                self.state.result, self.state.answered = outcome.result, outcome.request
+        self.state.ended = outcome
+
+
+class _Answer:
+    """What the runner tells of one run, brought into the panel's turn; late words are dropped."""
+
+    def __init__(self, panel: Panel) -> None:
+        self._panel = panel
+        self.event = threading.Event()
+        self.error: EmbtieError | None = None
+
+    def progressed(self, stage: Stage) -> None:
+        self._post(lambda: self._panel._progressed(stage))
+
+    def finished(self, outcome: Outcome) -> None:
+        self.error = outcome.error
+        self._post(lambda: self._panel._finished(outcome), self.event.set)
+
+    def _post(self, action: Callable[[], None], after: Callable[[], Any] = lambda: None) -> None:
+        guarded = guard(action, self._panel.notice.show)
+
+        def in_turn() -> None:
+            try:
+                if self._panel._answer is self:
+                    guarded()
+            finally:
+                after()
+
+        self._panel._turns.post(in_turn)
+
+
+def _estimate(request: Any) -> Any:
+    from embtie_widgets.jobs.estimate import estimate
+
+    return estimate(request)
+
+
+def _help(text: str) -> str:
+    if not text:
+        return ""
+    return f"<details class='ep-help'><summary>How to read this</summary>{text}</details>"

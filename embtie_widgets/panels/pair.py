@@ -1,0 +1,166 @@
+"""Choosing two models, and what is known of them once they were read."""
+
+from dataclasses import replace
+from typing import Any
+
+import ipywidgets as w
+import traitlets as t
+
+from embtie_widgets.jobs import catalogue
+from embtie_widgets.panels.fields import Field, labelled
+from embtie_widgets.panels.words import escape, table
+from embtie_widgets.requests import ModelRef
+from embtie_widgets.results import PairAlignment
+from embtie_widgets.widgets import SearchPicker
+
+_ROLES = (
+    ("the tied matrix", "auto"),
+    ("its input matrix", "input"),
+    ("its output matrix", "output"),
+)
+_REF_HELP = "bundled name, hub id, folder or GGUF file"
+
+
+class ModelPicker(w.VBox):
+    """One model: its reference with suggestions from the catalogue, and its revision.
+
+    `value` is the ModelRef; an empty reference leaves it as it was.
+    """
+
+    value = t.Instance(ModelRef)
+
+    def __init__(self, label: str, value: ModelRef) -> None:
+        self.ref = SearchPicker(label=label, placeholder=_REF_HELP, hits=_hits(""))
+        self.ref.add_class("ep-ref")
+        self.revision = labelled(
+            w.Text(description="revision", placeholder="latest", continuous_update=False),
+            "A branch, tag or commit of a model from the hub",
+        )
+        self.as_tied = labelled(
+            w.Checkbox(description="treat its input matrix as tied", indent=False),
+            "Take the input matrix for the output too; written on every result",
+        )
+        self._quiet = False
+        super().__init__([self.ref, self.revision, self.as_tied], value=value)
+        self.add_class("ep-model")
+        self.offer_as_tied(value.treat_as_tied)
+        self._show()
+        for control in (self.ref, self.revision, self.as_tied):
+            control.observe(self._edited, "value")
+        self.ref.observe(lambda _: self._search(), "query")
+        self.observe(lambda _: self._show(), "value")
+
+    def offer_as_tied(self, offered: bool) -> None:
+        """Show the choice only where the model has an input matrix alone."""
+        self.as_tied.layout.display = "" if offered else "none"
+
+    def _search(self) -> None:
+        self.ref.hits = _hits(self.ref.query)
+
+    def _show(self) -> None:
+        self._quiet = True
+        try:
+            self.ref.value, self.revision.value = self.value.ref, self.value.revision or ""
+            self.as_tied.value = self.value.treat_as_tied
+        finally:
+            self._quiet = False
+
+    def _edited(self, _change: Any) -> None:
+        if self._quiet or not self.ref.value.strip():
+            return
+        ref, revision = self.ref.value.strip(), self.revision.value.strip() or None
+        # Companion files and the choice of a tie belong to the model they were given for.
+        known = self.value if ref == self.value.ref else ModelRef(ref)
+        tied = self.as_tied.value and ref == self.value.ref
+        self.value = replace(known, revision=revision, treat_as_tied=tied)
+
+
+def _hits(text: str) -> list[dict[str, str]]:
+    return [
+        {"value": entry.ref, "label": entry.label, "detail": entry.detail}
+        for entry in catalogue.search(text)
+    ]
+
+
+class PairPicker(w.VBox):
+    """Model A, which gives In and Out, and model B, one matrix of which is Tied."""
+
+    def __init__(self, a: ModelRef, b: ModelRef) -> None:
+        self.a = ModelPicker("Model A: gives In and Out", a)
+        self.b = ModelPicker("Model B: gives Tied", b)
+        self.role = labelled(
+            w.Dropdown(description="Tied is, in B,", options=_ROLES),
+            "Which matrix of B stands for Tied; of two stored ones it can be either",
+        )
+        super().__init__([self.a, self.b, self.role])
+
+    def fields(self) -> dict[str, Field]:
+        """The request's fields that this edits."""
+        return {"a": Field(self.a), "b": Field(self.b), "role_b": Field(self.role)}
+
+    def draw(self, result: PairAlignment) -> None:
+        """Offer what only some models need."""
+        for picker, facts in zip((self.a, self.b), result.models.values(), strict=False):
+            picker.offer_as_tied(facts.get("tied") == "input only" or picker.as_tied.value)
+
+
+def pair_facts(result: PairAlignment) -> str:
+    """HTML: the two models as stored, the match of their vocabularies, and every note."""
+    models = table(
+        ["", *(f"{side}: {escape(facts.get('name', '?'))}" for side, facts in _models(result))],
+        [[name, *(cell(facts) for _, facts in _models(result))] for name, cell in _FACTS.items()],
+        "the two models as stored",
+    )
+    counts = table(
+        [escape(_COUNT_NAMES.get(kind, kind)) for kind in result.counts],
+        [[f"{count:,}" for count in result.counts.values()]],
+        "how the vocabularies match",
+    )
+    return f"{models}<h4>Vocabulary match, in rows</h4>{counts}{_notes(result.notes)}"
+
+
+_COUNT_NAMES = {
+    "matched": "matched",
+    "only_a": "only in A",
+    "only_b": "only in B",
+    "padding_a": "padding in A",
+    "padding_b": "padding in B",
+    "ambiguous": "ambiguous",
+}
+
+
+def _models(result: PairAlignment) -> list[tuple[str, dict[str, Any]]]:
+    return list(result.models.items())
+
+
+def _shape(facts: dict[str, Any]) -> str:
+    if "rows" not in facts:
+        return "–"
+    text = f"{facts['rows']:,} × {facts.get('width', 0):,}"
+    other = facts.get("output_rows")
+    return text if other in (None, facts["rows"]) else f"{text} (output: {other:,} rows)"
+
+
+def _parameters(facts: dict[str, Any]) -> str:
+    unique, stored = facts.get("unique_parameters"), facts.get("stored_parameters")
+    if unique is None:
+        return "–"
+    return f"{unique:,}" if stored in (None, unique) else f"{unique:,} ({stored:,} stored)"
+
+
+def _text(name: str, missing: str = "–") -> Any:
+    return lambda facts: escape(facts.get(name) or missing)
+
+
+_FACTS: dict[str, Any] = {
+    "as stored": _text("tied"),
+    "revision": _text("revision", "as found"),
+    "V × d": _shape,
+    "dtype": _text("dtype"),
+    "embedding parameters": _parameters,
+}
+
+
+def _notes(notes: tuple[str, ...]) -> str:
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return f'<h4>Notes</h4><ul class="ep-notes">{items}</ul>' if items else ""

@@ -1,0 +1,65 @@
+"""Run, Cancel, and how far the work is."""
+
+from typing import Any
+
+import ipywidgets as w
+
+from embtie_widgets.panels.state import PanelState
+from embtie_widgets.panels.words import escape, seconds, size
+
+
+class RunBar(w.HBox):
+    """Shows the phase of a panel; what its buttons do is the panel's affair."""
+
+    def __init__(self, state: PanelState) -> None:
+        self.run = w.Button(description="Run", tooltip="Compute with these settings")
+        self.cancel = w.Button(description="Cancel", tooltip="Stop; the earlier result is kept")
+        self.bar = w.HTML()
+        self.text = w.HTML()
+        self._state, self._expected = state, ""
+        self.run.add_class("ep-primary")
+        self.bar.add_class("ep-bar")
+        self.text.add_class("ep-status")
+        super().__init__([self.run, self.cancel, self.bar, self.text])
+        self.add_class("ep-runbar")
+        state.observe(self._draw, ["phase", "stage", "ended", "request", "answered"])
+        self._draw()
+
+    def expect(self, estimate: Any) -> None:
+        """Say what a run would cost (None: nothing to say)."""
+        self._expected = (
+            "" if estimate is None else f"about {seconds(estimate.seconds)}, {size(estimate.bytes)}"
+        )
+        self._draw()
+
+    def _draw(self, _change: Any = None) -> None:
+        running = self._state.phase == "running"
+        self.run.disabled, self.cancel.disabled = running, not running
+        self.bar.value = _bar(self._state.stage) if running else ""
+        text = self._running() if running else self._resting()
+        self.text.value = f'<span role="status">{escape(text)}</span>'
+
+    def _running(self) -> str:
+        stage = self._state.stage
+        if stage is None:
+            return "starting" + (f" ({self._expected})" if self._expected else "")
+        count = f" {stage.done} of {stage.total}" if stage.total > 1 else ""
+        left = "" if stage.remaining is None else f", about {seconds(stage.remaining)} left"
+        return f"{stage.stage}{count}, {seconds(stage.elapsed)} gone{left}"
+
+    def _resting(self) -> str:
+        ended = self._state.ended
+        if self._state.stale or ended is None:
+            said = "Settings changed: run to update." if self._state.stale else "Ready to run."
+            return said + (f" Expected: {self._expected}." if self._expected else "")
+        if ended.cancelled:
+            return "Cancelled; the earlier result is kept."
+        if ended.error is not None:
+            return "Failed; see the message."
+        return "From the cache." if ended.cached else f"Computed in {seconds(ended.seconds)}."
+
+
+def _bar(stage: Any) -> str:
+    known = stage is not None and stage.total > 1
+    value = f'value="{stage.done}" max="{stage.total}"' if known else ""
+    return f'<progress {value} aria-label="progress"></progress>'

@@ -1,0 +1,16 @@
+"""The style sheet of the panels."""
+
+from functools import cache
+from pathlib import Path
+
+import ipywidgets as w
+
+
+@cache
+def _sheet() -> str:
+    return (Path(__file__).parent / "panels.css").read_text(encoding="utf-8")
+
+
+def style() -> w.HTML:
+    """The style sheet as a part of the page, wherever a panel is shown."""
+    return w.HTML(f"<style>{_sheet()}</style>").add_class("ep-style")

@@ -1,0 +1,50 @@
+"""Numbers and names as they are read: small HTML pieces, every text escaped."""
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+MINUS = "−"
+
+
+def escape(value: Any) -> str:
+    """Any text as text, never as markup."""
+    return html.escape(str(value))
+
+
+def number(value: float | None, places: int = 3) -> str:
+    """A number with fixed places and a real minus sign; a dash where there is none."""
+    return "–" if value is None else f"{value:.{places}f}".replace("-", MINUS)
+
+
+def interval(pair: Sequence[float] | None) -> str:
+    """A 95 % interval in brackets; nothing where there is none."""
+    return "" if pair is None else f"[{number(pair[0])}, {number(pair[1])}]"
+
+
+def seconds(value: float) -> str:
+    """A time as people say it: 0.4 s, 12 s, 3 min 05 s."""
+    if value < 10:
+        return f"{value:.1f} s"
+    if value < 60:
+        return f"{value:.0f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest:02d} s"
+
+
+def size(value: float) -> str:
+    """A number of bytes: 12 MB, 1.4 GB."""
+    return f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str:
+    """An HTML table of cells that are already HTML; the first column names the row."""
+    top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
+    body = "".join(
+        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>'
+        for row in rows
+    )
+    return (
+        f'<div class="ep-scroll"><table class="ep-table" aria-label="{escape(label)}">'
+        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
