@@ -1,0 +1,133 @@
+"""A checkpoint as named tensors, over one file or many; files are opened only when asked for."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import torch
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources.files import Files, is_plain_name
+from embtie_widgets.sources.reading import TensorFile, read_json
+
+_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+_SINGLES = ("model.safetensors", "pytorch_model.bin")
+
+
+class Tensors(Mapping[str, "tuple[int, ...] | None"]):
+    """Named tensors: their shapes as a mapping, their values on demand."""
+
+    notes: list[str]
+
+    @abstractmethod
+    def read(self, name: str) -> torch.Tensor:
+        """The tensor as stored, mapped where the format allows it."""
+
+
+class SingleFile(Tensors):
+    """The tensors of one weights file on its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = TensorFile(path)
+        self.notes = []
+
+    def __getitem__(self, name: str) -> tuple[int, ...]:
+        return self._file.shape(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._file.names())
+
+    def __len__(self) -> int:
+        return len(self._file.names())
+
+    def read(self, name: str) -> torch.Tensor:
+        """The tensor as stored, mapped where the format allows it."""
+        return self._file.read(name)
+
+
+class Checkpoint(Tensors):
+    """Tensor names to shapes, None where the tensor's file cannot be read.
+
+    With an index only the files that hold a tensor asked for are opened; files that the index
+    does not list are never read.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._opened: dict[str, TensorFile] = {}
+        self.notes = []
+        self._where = self._locate()
+
+    def __getitem__(self, name: str) -> tuple[int, ...] | None:
+        self._where[name]
+        try:
+            return self._holder(name).shape(name)
+        except EmbtieError:
+            return None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._where)
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def read(self, name: str) -> torch.Tensor:
+        """The tensor as stored, mapped where the format allows it."""
+        return self._holder(name).read(name)
+
+    def _holder(self, name: str) -> TensorFile:
+        file = self._where[name]
+        holder = self._open(file)
+        if name not in holder.names():
+            raise EmbtieError(
+                f"{file} lacks the tensor {name} that the index lists in it.",
+                "Download that file again.",
+            )
+        return holder
+
+    def _open(self, file: str) -> TensorFile:
+        if file not in self._opened:
+            self._opened[file] = TensorFile(self._files.path(file))
+        return self._opened[file]
+
+    def _locate(self) -> dict[str, str]:
+        present = self._files.names()
+        for index in _INDEXES:
+            if index in present:
+                return self._from_index(index, present)
+        single = next((name for name in _SINGLES if name in present), None) or self._lone(present)
+        return dict.fromkeys(self._open(single).names(), single)
+
+    def _from_index(self, index: str, present: frozenset[str]) -> dict[str, str]:
+        content = read_json(self._files.path(index))
+        where = content.get("weight_map") if isinstance(content, Mapping) else None
+        if not isinstance(where, Mapping) or not all(map(is_plain_name, where.values())):
+            raise EmbtieError(
+                f"{index} does not say which file of its folder holds which tensor.",
+                "Download it again from a source you trust.",
+            )
+        stray = sorted(set(_SINGLES) & present - set(where.values()))
+        if stray and stray[0].endswith(index.split(".")[1]):
+            self.notes.append(f"{stray[0]} is not listed in the index and was not read.")
+        return {str(name): str(file) for name, file in where.items()}
+
+    def _lone(self, present: frozenset[str]) -> str:
+        weights = sorted(n for n in present if n.endswith((".safetensors", ".bin")))
+        if weights and all(name.startswith("adapter_") for name in weights):
+            raise EmbtieError(
+                f"'{self._files.name}' holds an adapter, not a model.",
+                "Name the model that it was trained on, or merge it first.",
+            )
+        if any("-of-" in name for name in weights):
+            raise EmbtieError(
+                f"'{self._files.name}' holds parts of a checkpoint but no index that lists them.",
+                "Download model.safetensors.index.json and every part it names.",
+            )
+        if len(weights) != 1:
+            raise EmbtieError(
+                f"'{self._files.name}' holds {'no' if not weights else 'several'} weights files"
+                f"{': ' + ', '.join(weights[:5]) if weights else ''}.",
+                "Expected model.safetensors, a sharded checkpoint with its index, or "
+                "pytorch_model.bin.",
+            )
+        return weights[0]

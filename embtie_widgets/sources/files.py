@@ -1,0 +1,63 @@
+"""Where the files of a checkpoint come from, whatever lies behind: a folder or the hub."""
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources.reading import read_json
+
+
+class Files(Protocol):
+    """Named files of one checkpoint; names never hold a folder."""
+
+    @property
+    def name(self) -> str:
+        """How the checkpoint is called in messages."""
+
+    def names(self) -> frozenset[str]:
+        """All file names."""
+
+    def path(self, name: str) -> Path:
+        """A local path of that file; an EmbtieError where it cannot be had."""
+
+
+class FolderFiles:
+    """The files of a local folder."""
+
+    def __init__(self, folder: Path, name: str | None = None) -> None:
+        self.folder = folder
+        self.name = name or folder.resolve().name
+
+    def names(self) -> frozenset[str]:
+        """All file names."""
+        try:
+            return frozenset(entry.name for entry in self.folder.iterdir() if entry.is_file())
+        except OSError:
+            raise EmbtieError(
+                f"The folder '{self.name}' cannot be read.", "Check its access rights."
+            ) from None
+
+    def path(self, name: str) -> Path:
+        """The file's path; an EmbtieError where it is missing or its name leaves the folder."""
+        if not is_plain_name(name):
+            raise EmbtieError(
+                f"'{self.name}' refers to a file outside its own folder.",
+                "Download the checkpoint again from a source you trust.",
+            )
+        path = self.folder / name
+        if not path.is_file():
+            raise EmbtieError(
+                f"'{self.name}' lacks the file {name}.",
+                "Download it again: the download was probably interrupted.",
+            )
+        return path
+
+
+def is_plain_name(name: Any) -> bool:
+    """Whether a file name from an index stays inside its folder."""
+    return isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set("/\\\0")
+
+
+def optional_json(files: Files, name: str) -> Any:
+    """The parsed JSON file, or None where the checkpoint has none."""
+    return read_json(files.path(name)) if name in files.names() else None

@@ -1,0 +1,112 @@
+"""A Hugging Face checkpoint, wherever its files lie: only E and U are read."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources import architecture, configuration, tokens
+from embtie_widgets.sources.architecture import Layout
+from embtie_widgets.sources.checkpoint import Checkpoint, Tensors
+from embtie_widgets.sources.configuration import Config
+from embtie_widgets.sources.files import Files, optional_json
+from embtie_widgets.sources.sourced import Sourced, checked, plain_config
+from embtie_widgets.sources.status import Found
+
+
+def read_checkpoint(files: Files, kind: str) -> Sourced:
+    """The matrices of a folder with config.json, weights and tokenizer."""
+    config = plain_config(optional_json(files, "config.json"))
+    checkpoint = Checkpoint(files)
+    sourced = read_tensors(checkpoint, config, kind, files.name)
+    return replace(sourced, vocabulary=tokens.of_checkpoint(files))
+
+
+def read_tensors(checkpoint: Tensors, config: Config, kind: str, name: str) -> Sourced:
+    """The matrices among named tensors, by the configuration that came with them."""
+    layout = architecture.resolve(config, checkpoint)
+    if "input" in layout.quantised:
+        raise EmbtieError(
+            f"The input matrix of '{name}' is stored in a quantised form that is not read.",
+            "Choose the checkpoint in float32, bfloat16 or float16.",
+        )
+    E = None if layout.input is None else _read(checkpoint, layout.input, "input")
+    U, fault = _head(checkpoint, layout, E)
+    found = Found(
+        input=E,
+        output=U,
+        head_fault=fault,
+        says_tied=configuration.says_tied(config),
+        has_head=layout.has_head,
+        family=f"'{name}'",
+    )
+    return Sourced(
+        kind=kind,
+        name=name,
+        found=found,
+        names=_names(layout),
+        vocab_size=configuration.vocab_size(config),
+        scales=_scales(config, layout),
+        notes=[*checkpoint.notes, *_config_notes(config)],
+    )
+
+
+def _read(checkpoint: Tensors, tensor: str, role: str) -> torch.Tensor:
+    return checked(checkpoint.read(tensor), tensor, role)
+
+
+def _head(
+    checkpoint: Tensors, layout: Layout, E: torch.Tensor | None
+) -> tuple[torch.Tensor | None, str | None]:
+    """The stored head, or why the listed one cannot be used."""
+    if layout.output is None:
+        return None, None
+    if "output" in layout.quantised:
+        return None, f"{layout.output} is stored in a quantised form that is not read."
+    try:
+        U = _read(checkpoint, layout.output, "output")
+    except EmbtieError as error:
+        if E is None:
+            raise
+        return None, str(error)
+    if E is not None and E.shape[1] not in (U.shape[1], U.shape[0]):
+        return U, None
+    if E is not None and U.shape[1] != E.shape[1]:
+        shape = " x ".join(map(str, U.shape))
+        return None, f"{layout.output} is stored as {shape}, not one row per token."
+    return U, None
+
+
+def _names(layout: Layout) -> dict[str, str]:
+    named = {
+        "input": layout.input,
+        "output": layout.output,
+        "output_bias": layout.output_bias,
+        "final_norm": layout.final_norm,
+    }
+    return {role: name for role, name in named.items() if name is not None}
+
+
+def _scales(config: Config, layout: Layout) -> dict[str, Any]:
+    bias = {"head bias": layout.output_bias} if layout.output_bias else {}
+    return configuration.scales(config) | bias
+
+
+def _config_notes(config: Config) -> list[str]:
+    notes = []
+    if not config:
+        notes.append("There is no config.json, so nothing is known but the tensors.")
+    if configuration.flags_disagree(config):
+        notes.append(
+            "The tie flag differs between levels of the configuration; the language model's "
+            "own was used."
+        )
+    if configuration.wants_own_code(config):
+        notes.append("The repository brings code of its own; it was not run.")
+    if configuration.family(config) == "hf_olmo":
+        notes.append(
+            "This is the older OLMo format; the model of the same name ending in -hf has the "
+            "same weights in the common one."
+        )
+    return notes

@@ -1,0 +1,162 @@
+"""GGUF files: matrices and tokens from one mapped file, quantised ones turned to float32."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gguf import GGMLQuantizationType, GGUFReader, ReaderTensor, quants
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources import spelling
+from embtie_widgets.sources.reading import check_start, sentences
+from embtie_widgets.sources.sourced import Sourced, checked
+from embtie_widgets.sources.spelling import Spelling
+from embtie_widgets.sources.status import Found
+from embtie_widgets.sources.tokens import Vocabulary
+
+_HEADLESS = ("bert", "t5encoder", "nomic-bert", "jina-bert", "gemma-embedding", "modern-bert")
+_SPELLINGS: dict[str, Spelling] = {
+    "gpt2": spelling.byte_level,
+    "llama": spelling.sentencepiece,
+    "t5": spelling.sentencepiece,
+    "bert": spelling.sentencepiece,  # stored with U+2581 before words and without ##
+}
+_PLAIN_TYPES, _UNUSED = (2, 3, 4), 5  # unknown, control, user-defined
+
+
+def read_gguf(path: Path) -> Sourced:
+    """Input matrix, output matrix where stored, and tokens; without output tensor it is tied."""
+    reader = _open(path)
+    tensors = {tensor.name: tensor for tensor in reader.tensors}
+    _refuse_parts(reader, path)
+    if "token_embd.weight" not in tensors:
+        raise EmbtieError(
+            f"{path.name} has no token_embd.weight.", "Choose the GGUF file of a language model."
+        )
+    notes: list[str] = []
+    E = _matrix(tensors["token_embd.weight"], "input", notes)
+    U, fault = _head(tensors, notes)
+    family = str(_value(reader, "general.architecture") or "")
+    found = Found(
+        input=E,
+        output=U,
+        head_fault=fault,
+        says_tied=True,
+        has_head=not family.startswith(_HEADLESS),
+        family=path.name,
+    )
+    names = {"input": "token_embd.weight"}
+    if "output.weight" in tensors:
+        names["output"] = "output.weight"
+    size = _value(reader, f"{family}.vocab_size")
+    return Sourced(
+        kind="gguf",
+        name=path.name,
+        found=found if "output.weight" not in tensors else _silent(found),
+        names=names,
+        vocabulary=_vocabulary(reader),
+        vocab_size=size if isinstance(size, int) else None,
+        scales=_scales(reader, family),
+        notes=notes,
+    )
+
+
+def _silent(found: Found) -> Found:
+    """A GGUF file has no tie flag: with a stored output there is nothing to disagree with."""
+    return Found(found.input, found.output, found.head_fault, None, found.has_head, found.family)
+
+
+def _open(path: Path) -> GGUFReader:
+    check_start(path)
+    try:
+        with sentences(path):
+            return GGUFReader(path)
+    except EmbtieError:
+        raise
+    except Exception:  # the reader raises whatever its parsing stumbles over
+        raise EmbtieError(
+            f"{path.name} is cut short or no GGUF file.", "Download it again."
+        ) from None
+
+
+def _refuse_parts(reader: GGUFReader, path: Path) -> None:
+    parts = _value(reader, "split.count")
+    if isinstance(parts, int) and parts > 1:
+        raise EmbtieError(
+            f"{path.name} is one of {parts} parts of a model.",
+            "Merge them into one file first (llama-gguf-split --merge).",
+        )
+
+
+def _value(reader: GGUFReader, key: str) -> Any:
+    field = reader.get_field(key)
+    return None if field is None else field.contents()
+
+
+def _head(
+    tensors: dict[str, ReaderTensor], notes: list[str]
+) -> tuple[torch.Tensor | None, str | None]:
+    if "output.weight" not in tensors:
+        return None, None
+    try:
+        return _matrix(tensors["output.weight"], "output", notes), None
+    except EmbtieError as error:
+        return None, error.message
+
+
+def _matrix(tensor: ReaderTensor, role: str, notes: list[str]) -> torch.Tensor:
+    """(V, d): a view of the file for plain numbers, else float32 made from the quantised form."""
+    kind = tensor.tensor_type
+    shape = tuple(int(size) for size in reversed(tensor.shape))
+    if kind == GGMLQuantizationType.BF16:
+        words = torch.from_numpy(_writable(tensor.data).view(np.int16))
+        return checked(words.view(torch.bfloat16).reshape(shape), tensor.name, role)
+    if kind in (GGMLQuantizationType.F32, GGMLQuantizationType.F16, GGMLQuantizationType.F64):
+        return checked(torch.from_numpy(_writable(tensor.data)), tensor.name, role)
+    try:
+        values = quants.dequantize(tensor.data, kind)
+    except NotImplementedError:
+        raise EmbtieError(
+            f"The {role} matrix {tensor.name} is stored as {kind.name}, which is not read.",
+            "Choose a file whose embeddings are F32, F16, BF16 or Q8_0.",
+        ) from None
+    notes.append(f"The {role} matrix is stored quantised as {kind.name} and was turned to float32.")
+    return checked(torch.from_numpy(values.reshape(shape)), tensor.name, role)
+
+
+def _writable(mapped: Any) -> Any:
+    """The same bytes mapped copy-on-write, which torch asks for; nothing is read yet."""
+    if not isinstance(mapped, np.memmap) or mapped.filename is None:
+        return np.array(mapped)
+    offset = mapped.ctypes.data - _base(mapped).ctypes.data
+    return np.memmap(mapped.filename, mapped.dtype, "c", offset, mapped.shape)
+
+
+def _base(mapped: Any) -> Any:
+    while isinstance(mapped.base, np.ndarray):
+        mapped = mapped.base
+    return mapped
+
+
+def _vocabulary(reader: GGUFReader) -> Vocabulary | None:
+    tokens = _value(reader, "tokenizer.ggml.tokens")
+    if not isinstance(tokens, list):
+        return None
+    model = str(_value(reader, "tokenizer.ggml.model"))
+    if model not in _SPELLINGS:
+        return Vocabulary(notes=[f"Tokens are not shown: tokenizer model '{model}' is not read."])
+    types = _value(reader, "tokenizer.ggml.token_type") or []
+    vocabulary = Vocabulary()
+    for row, token in enumerate(tokens):
+        kind = types[row] if row < len(types) else 1
+        if kind != _UNUSED:
+            plain = kind in _PLAIN_TYPES
+            vocabulary.add(token, row, spelling.plain if plain else _SPELLINGS[model])
+    return vocabulary
+
+
+def _scales(reader: GGUFReader, family: str) -> dict[str, Any]:
+    keys = ("embedding_scale", "logit_scale", "final_logit_softcapping")
+    found = {key: _value(reader, f"{family}.{key}") for key in keys}
+    return {key: value for key, value in found.items() if value is not None}

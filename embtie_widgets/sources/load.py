@@ -1,0 +1,126 @@
+"""One call from a reference to the two matrices of a model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.requests import ModelRef
+from embtie_widgets.sources import hub, live, matrices
+from embtie_widgets.sources.files import FolderFiles
+from embtie_widgets.sources.folder import read_checkpoint
+from embtie_widgets.sources.loaded import Loaded
+from embtie_widgets.sources.reading import check_start, sentences
+from embtie_widgets.sources.sourced import Sourced, finish
+from embtie_widgets.sources.tokens import read_vocabulary
+
+BUNDLED = ("nano-tied", "nano-untied")
+_DATA = Path(__file__).resolve().parents[1] / "data" / "nano"
+_KINDS = (
+    "Expected a bundled name (nano-tied, nano-untied), a Hugging Face folder, a .gguf, .npy or "
+    ".safetensors file, a pair of matrix files, or a hub id such as EleutherAI/pythia-70m."
+)
+
+
+def load(ref: Any, revision: str | None = None, *, tokens: Any = None) -> Loaded:
+    """The input and output matrix of a model, exactly as stored.
+
+    `ref` is a bundled name, a Hugging Face folder, a GGUF file, a hub id, a matrix file or a
+    pair (input, output) or triple (input, output, tokens) of them, a `ModelRef`, or a loaded
+    model.  `tokens` replaces the model's own token list: a list by row, a mapping from token to
+    row, a tokenizer, or the path of a .txt or .json file.
+    """
+    model = ref if isinstance(ref, ModelRef) else None
+    if model is not None:
+        if revision is not None and revision != model.revision:
+            raise EmbtieError("Two revisions were given.", "Set it in the reference alone.")
+        revision, tokens = model.revision, tokens if tokens is not None else model.tokens_file
+        ref = (model.ref, model.output_file) if model.output_file else model.ref
+    sourced, own_tokens = _read(ref, revision)
+    tokens = tokens if tokens is not None else own_tokens
+    if tokens is not None:
+        sourced.vocabulary = read_vocabulary(tokens)
+    return finish(sourced, as_tied=bool(model and model.treat_as_tied))
+
+
+def _read(ref: Any, revision: str | None) -> tuple[Sourced, Any]:
+    if isinstance(ref, str | Path):
+        return _read_named(str(ref), revision), None
+    _no_revision(revision, "A model in memory or in files")
+    if isinstance(ref, Sequence) and len(ref) in (1, 2, 3):
+        E, U, tokens = [*ref, None, None][:3]
+        return matrices.read_pair(_file(E), None if U is None else _file(U)), tokens
+    if live.is_model(ref):
+        return live.read_model(ref), None
+    raise EmbtieError(f"A model cannot be loaded from a {type(ref).__name__}.", _KINDS)
+
+
+def _read_named(ref: str, revision: str | None) -> Sourced:
+    if ref in BUNDLED:
+        _no_revision(revision, "A bundled model")
+        return _read_bundled(ref)
+    path = Path(ref).expanduser()
+    with sentences(path):
+        local = "folder" if path.is_dir() else "file" if path.is_file() else ""
+    if local == "folder":
+        _no_revision(revision, "A folder")
+        return read_checkpoint(FolderFiles(path), "folder")
+    if local == "file" or _names_a_file(ref):
+        _no_revision(revision, "A file")
+        return _read_file(path)
+    if not hub.is_hub_id(ref):
+        raise EmbtieError(f"There is no folder or file '{path.name or ref}' here.", _KINDS)
+    return _read_hub(ref, revision)
+
+
+def _read_bundled(name: str) -> Sourced:
+    sourced = read_checkpoint(FolderFiles(_DATA / name, name=name), "bundled")
+    counts = _DATA / "token_counts.npy"
+    if counts.is_file():
+        sourced.token_counts = np.load(counts, allow_pickle=False).astype(np.int64)
+    return sourced
+
+
+def _read_file(path: Path) -> Sourced:
+    check_start(path)
+    if path.suffix == ".gguf" or _starts_as_gguf(path):
+        # The reader is heavy to import and few need it.
+        from embtie_widgets.sources.gguf_file import read_gguf
+
+        return read_gguf(path)
+    if path.suffix in matrices.SUFFIXES:
+        return matrices.read_pair(path, None)
+    raise EmbtieError(f"'{path.name}' is no file that embtie reads.", _KINDS)
+
+
+def _read_hub(ref: str, revision: str | None) -> Sourced:
+    files, commit, notes = hub.open_hub(ref, revision)
+    sourced = read_checkpoint(files, "hub")
+    sourced.revision = commit
+    sourced.notes = [*notes, *sourced.notes]
+    return sourced
+
+
+def _names_a_file(ref: str) -> bool:
+    return Path(ref).suffix in (*matrices.SUFFIXES, ".gguf", ".bin", ".pt", ".json", ".txt")
+
+
+def _starts_as_gguf(path: Path) -> bool:
+    with sentences(path), path.open("rb") as file:
+        return file.read(4) == b"GGUF"
+
+
+def _file(value: Any) -> Path:
+    if not isinstance(value, str | Path):
+        raise EmbtieError(f"A matrix file was expected, not a {type(value).__name__}.", _KINDS)
+    return Path(value).expanduser()
+
+
+def _no_revision(revision: str | None, what: str) -> None:
+    if revision is not None:
+        raise EmbtieError(
+            f"{what} has no revisions, but '{revision}' was asked for.",
+            "Leave the revision out, or name a model on the hub.",
+        )

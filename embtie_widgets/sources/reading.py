@@ -1,0 +1,129 @@
+"""Opening files that others made: every fault becomes a sentence about the file."""
+
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from embtie_widgets.errors import EmbtieError
+
+_AGAIN = "Download it again."
+
+
+class TensorFile:
+    """The tensors of one weights file: names and shapes from its header, values on demand."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        check_start(path)
+        self._tensors = _open_safetensors(path) if _is_safetensors(path) else _open_pickle(path)
+
+    def names(self) -> list[str]:
+        """Of all tensors."""
+        return sorted(self._tensors)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """From the header alone."""
+        return tuple(self._tensors[name][0])
+
+    def read(self, name: str) -> torch.Tensor:
+        """The tensor, a view of the mapped file where the format allows it."""
+        value = self._tensors[name][1]
+        return value if isinstance(value, torch.Tensor) else value.get_tensor(name)
+
+
+def check_start(path: Path) -> None:
+    """Refuse missing, empty and pointer files before a parser meets them."""
+    with sentences(path):
+        start = path.open("rb").read(64)
+    if not start:
+        raise EmbtieError(f"{path.name} is empty.", _AGAIN)
+    if start.startswith(b"version https://git-lfs"):
+        raise EmbtieError(
+            f"{path.name} is a Git LFS pointer, not the weights.",
+            "Run 'git lfs pull' in that folder, or download the file itself.",
+        )
+    if start.lstrip().lower().startswith((b"<!doctype", b"<html")):
+        raise EmbtieError(f"{path.name} is a web page, not the weights.", _AGAIN)
+
+
+@contextmanager
+def sentences(path: Path) -> Iterator[None]:
+    """Faults of the operating system, as a sentence without the path."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise EmbtieError(f"There is no file {path.name}.", "Check its name.") from None
+    except IsADirectoryError:
+        raise EmbtieError(f"{path.name} is a folder, not a file.", "Name a file in it.") from None
+    except PermissionError:
+        raise EmbtieError(f"{path.name} may not be read.", "Check its access rights.") from None
+    except OSError:
+        raise EmbtieError(f"{path.name} cannot be read.", "Check the disk it is on.") from None
+
+
+def read_json(path: Path) -> Any:
+    """The parsed file; an EmbtieError where it is no JSON."""
+    check_start(path)
+    with sentences(path):
+        raw = path.read_bytes()
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        raise EmbtieError(f"{path.name} is no valid JSON.", _AGAIN) from None
+
+
+def _is_safetensors(path: Path) -> bool:
+    return path.name.endswith(".safetensors")
+
+
+def _open_safetensors(path: Path) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+    try:
+        with sentences(path):
+            file = safe_open(path, framework="pt")
+        return {name: (tuple(file.get_slice(name).get_shape()), file) for name in file.keys()}
+    except SafetensorError as error:
+        _refuse_safetensors(path, error)
+
+
+def _refuse_safetensors(path: Path, error: SafetensorError) -> NoReturn:
+    size = path.stat().st_size
+    start = path.open("rb").read(8)
+    header = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
+    cut = len(start) < 8 or (size < 8 + header < 2**27) or "ncomplete" in str(error)
+    what = "is cut short" if cut else "is no safetensors file, or damaged"
+    raise EmbtieError(f"{path.name} {what}.", _AGAIN) from None
+
+
+def _open_pickle(path: Path) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+    content = _load_pickle(path)
+    for key in ("state_dict", "model", "module"):
+        if isinstance(content, Mapping) and isinstance(content.get(key), Mapping):
+            content = content[key]
+    if not isinstance(content, Mapping):
+        raise EmbtieError(f"{path.name} holds no named tensors.", "Choose a model checkpoint.")
+    tensors = {k: v for k, v in content.items() if isinstance(v, torch.Tensor)}
+    return {str(name): (tuple(value.shape), value) for name, value in tensors.items()}
+
+
+def _load_pickle(path: Path) -> Any:
+    # torch raises half a dozen exception types here, some of them bare RuntimeErrors.
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
+    except Exception as error:
+        if "weights only" in str(error).lower() or "unsupported" in str(error).lower():
+            raise EmbtieError(
+                f"{path.name} holds more than tensors, so it is refused; nothing in it was run.",
+                "Use a safetensors version of the checkpoint.",
+            ) from None
+        raise EmbtieError(f"{path.name} is cut short or no PyTorch checkpoint.", _AGAIN) from None
+
+
+def _is_zip(path: Path) -> bool:
+    with sentences(path):
+        return path.open("rb").read(4) == b"PK\x03\x04"

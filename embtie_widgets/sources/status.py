@@ -1,0 +1,122 @@
+"""Tied or not: the table that decides it from what is stored."""
+
+from dataclasses import dataclass
+
+import torch
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources.loaded import HEAD_UNAVAILABLE, INPUT_ONLY, TIED, UNTIED, raw_bytes
+
+_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a source found, before it is judged.
+
+    `input` and `output` are the stored matrices, `head_fault` says why a head that is listed
+    cannot be read, `says_tied` and `has_head` what the configuration says (None: nothing).
+    """
+
+    input: torch.Tensor | None
+    output: torch.Tensor | None = None
+    head_fault: str | None = None
+    says_tied: bool | None = None
+    has_head: bool = False
+    family: str = "the model"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The matrices to hand out, the status in the words of the interface, and notes."""
+
+    input: torch.Tensor
+    output: torch.Tensor | None
+    tied: str
+    notes: tuple[str, ...] = ()
+
+
+def judge(found: Found) -> Judgement:
+    """Decide by what is stored; the configuration only where a matrix is not stored."""
+    if found.input is not None and found.output is not None:
+        return _both(found, found.input, found.output)
+    if found.input is not None and found.head_fault is not None:
+        return Judgement(found.input, None, HEAD_UNAVAILABLE, _fault_notes(found))
+    one = found.input if found.input is not None else found.output
+    if one is not None and found.says_tied and found.has_head:
+        return Judgement(one, one, TIED, _tied_notes(found))
+    if found.input is None:
+        raise EmbtieError(
+            f"No input matrix is stored in {found.family}.",
+            "Choose a checkpoint that holds the token embeddings.",
+        )
+    return Judgement(found.input, None, INPUT_ONLY, _input_only_notes(found))
+
+
+def equal_values(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two matrices hold the same values: the same bits, or equal numbers."""
+    if a.shape != b.shape:
+        return False
+    pairs = zip(a.detach().split(_ROWS), b.detach().split(_ROWS), strict=True)
+    return all(_equal_block(x, y) for x, y in pairs)
+
+
+def _equal_block(x: torch.Tensor, y: torch.Tensor) -> bool:
+    if x.dtype == y.dtype and torch.equal(raw_bytes(x), raw_bytes(y)):
+        return True
+    return torch.equal(x.to(torch.float64), y.to(torch.float64))
+
+
+def _both(found: Found, E: torch.Tensor, U: torch.Tensor) -> Judgement:
+    if equal_values(E, U):
+        notes = ["Tied: equal values, stored twice."]
+        if found.says_tied is False:
+            notes.append("The configuration says untied, but the two stored matrices are equal.")
+        return Judgement(E, E, TIED, tuple(notes))
+    notes = []
+    if found.says_tied:
+        notes.append("The configuration says tied, but the files hold two different matrices.")
+    if len(E) != len(U):
+        notes.append(
+            f"The input matrix has {len(E)} rows and the output matrix {len(U)}; "
+            f"only the first {min(len(E), len(U))} are used."
+        )
+    return Judgement(E, U, UNTIED, tuple(notes))
+
+
+def _fault_notes(found: Found) -> tuple[str, ...]:
+    notes = [f"The output matrix is listed but cannot be used: {found.head_fault}"]
+    if found.says_tied:
+        notes.append("The configuration says tied, but the files list a matrix of its own.")
+    return tuple(notes)
+
+
+def _tied_notes(found: Found) -> tuple[str, ...]:
+    if found.input is None:
+        return ("Tied: one matrix is stored, under the output's name.",)
+    return ()
+
+
+def _input_only_notes(found: Found) -> tuple[str, ...]:
+    notes = ["This checkpoint has no output matrix."]
+    if found.says_tied:
+        notes.append(
+            "The configuration says tied, but its architecture has no language-model head."
+        )
+    elif found.has_head and found.says_tied is None:
+        notes.append(
+            "The configuration does not say whether the head is tied; if you know that it is, "
+            "choose 'treat as tied'."
+        )
+    elif found.has_head:
+        notes.append("The configuration says untied, but the files hold no head.")
+    return tuple(notes)
+
+
+def treat_as_tied(judged: Judgement) -> Judgement:
+    """The user's choice to take the input matrix for the output too, where none is stored."""
+    if judged.output is not None:
+        note = "'Treat as tied' was asked for and not needed: an output matrix is there."
+        return Judgement(judged.input, judged.output, judged.tied, (*judged.notes, note))
+    note = "Treated as tied by the user's choice: no output matrix was read."
+    return Judgement(judged.input, judged.input, TIED, (*judged.notes, note))

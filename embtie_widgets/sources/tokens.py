@@ -1,0 +1,198 @@
+"""Which token owns which row: byte keys by row, from whatever describes the vocabulary."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources import spelling
+from embtie_widgets.sources.files import Files, optional_json
+from embtie_widgets.sources.reading import check_start, read_json, sentences
+from embtie_widgets.sources.spelling import Spelling
+
+_EXPECTED = (
+    "Expected a list of tokens, a mapping from token to row, a tokenizer, or a .txt or .json file."
+)
+
+
+@dataclass
+class Vocabulary:
+    """Byte keys by row, by id and not by count: ids may have holes.
+
+    `byte_rows` are raw bytes of a byte fallback, kept apart from text with the same byte.
+    """
+
+    keys: dict[int, bytes] = field(default_factory=dict)
+    byte_rows: set[int] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, token: str | bytes, row: Any, spelled: Spelling) -> None:
+        """Give the row to the token; a later one replaces an earlier one of the same row."""
+        if not isinstance(row, int) or isinstance(row, bool) or row < 0:
+            raise EmbtieError("A token's row is not a whole number from 0 on.", _EXPECTED)
+        key, raw = (token, False) if isinstance(token, bytes) else spelled(token)
+        self.keys[row] = key
+        (self.byte_rows.add if raw else self.byte_rows.discard)(row)
+
+    def by_row(self, rows: int) -> list[bytes | None]:
+        """`rows` keys, None where no token owns the row."""
+        return [self.keys.get(row) for row in range(rows)]
+
+
+def read_vocabulary(source: Any) -> Vocabulary:
+    """From a list, a mapping token -> row, a tokenizer object, or the path of a file."""
+    if isinstance(source, Vocabulary):
+        return source
+    if isinstance(source, str | Path):
+        return _from_file(Path(source).expanduser())
+    if isinstance(source, Mapping):
+        return from_value(source)
+    if isinstance(source, list | tuple):
+        return from_list(source)
+    return _from_object(source)
+
+
+def of_checkpoint(files: Files) -> Vocabulary | None:
+    """The tokens of a checkpoint's own tokenizer files; None where it has none that is read.
+
+    A damaged tokenizer costs the token texts, not the matrices: it is noted.
+    """
+    try:
+        return _of_checkpoint(files)
+    except EmbtieError as error:
+        return Vocabulary(notes=[f"Tokens are not shown: {error.message}"])
+
+
+def from_value(value: Any) -> Vocabulary:
+    """From parsed JSON: a tokenizer.json, a vocabulary token -> row, or a list by row."""
+    if isinstance(value, Mapping) and isinstance(value.get("model"), Mapping):
+        return _from_tokenizer_json(value)
+    if isinstance(value, Mapping):
+        return _from_mapping(value, {})
+    if isinstance(value, list | tuple):
+        return from_list(value)
+    raise EmbtieError("The token file holds neither a list nor a mapping.", _EXPECTED)
+
+
+def from_list(tokens: Iterable[str | bytes | None]) -> Vocabulary:
+    """By position; None is a row without token, text is taken as it stands.
+
+    Only a list that holds a whole byte alphabet is read as that tokenizer's spelling.
+    """
+    listed = list(tokens)
+    _check_tokens(token for token in listed if token is not None)
+    spelled = spelling.guess([t for t in listed if isinstance(t, str)], strict=True)
+    vocabulary = Vocabulary()
+    for row, token in enumerate(listed):
+        if token is not None:
+            vocabulary.add(token, row, spelled)
+    return vocabulary
+
+
+def _of_checkpoint(files: Files) -> Vocabulary | None:
+    tokenizer = optional_json(files, "tokenizer.json")
+    if tokenizer is not None:
+        return from_value(tokenizer)
+    vocab = optional_json(files, "vocab.json")
+    if isinstance(vocab, Mapping):
+        return _from_mapping(vocab, _added(files))
+    if "vocab.txt" in files.names():
+        lines = _lines(files.path("vocab.txt"))
+        vocabulary = Vocabulary()
+        for row, line in enumerate(lines):
+            vocabulary.add(line.decode("utf-8", errors="replace"), row, spelling.wordpiece)
+        return vocabulary
+    known = {"tokenizer.model", "spiece.model", "qwen.tiktoken", "tiktoken.model"}
+    if found := sorted(known & files.names()):
+        note = (
+            f"Tokens are not shown: {found[0]} is not read. Save the tokenizer with "
+            "transformers to get a tokenizer.json, or give a token list."
+        )
+        return Vocabulary(notes=[note])
+    return None
+
+
+def _added(files: Files) -> dict[str, Any]:
+    added = optional_json(files, "added_tokens.json")
+    found = dict(added) if isinstance(added, Mapping) else {}
+    settings = optional_json(files, "tokenizer_config.json")
+    decoder = settings.get("added_tokens_decoder") if isinstance(settings, Mapping) else None
+    for row, entry in decoder.items() if isinstance(decoder, Mapping) else ():
+        if isinstance(entry, Mapping) and isinstance(entry.get("content"), str) and row.isdigit():
+            found[entry["content"]] = int(row)
+    return found
+
+
+def _from_tokenizer_json(tokenizer: Mapping[str, Any]) -> Vocabulary:
+    vocab = tokenizer["model"].get("vocab")
+    pairs: Iterable[tuple[Any, Any]]
+    if isinstance(vocab, Mapping):
+        pairs = vocab.items()
+    elif isinstance(vocab, list):
+        texts = [entry[0] if isinstance(entry, list | tuple) and entry else None for entry in vocab]
+        pairs = ((text, row) for row, text in enumerate(texts))
+    else:
+        raise EmbtieError("tokenizer.json holds no vocabulary.", "Download it again.")
+    pairs = list(pairs)
+    _check_tokens(token for token, _ in pairs)
+    vocabulary, spelled = Vocabulary(), spelling.declared(tokenizer)
+    for token, row in pairs:
+        vocabulary.add(token, row, spelled)
+    for entry in tokenizer.get("added_tokens") or []:
+        if isinstance(entry, Mapping) and isinstance(entry.get("content"), str):
+            vocabulary.add(entry["content"], entry.get("id"), spelling.plain)
+    return vocabulary
+
+
+def _from_mapping(vocab: Mapping[Any, Any], added: Mapping[str, Any]) -> Vocabulary:
+    _check_tokens(vocab)
+    spelled = spelling.guess([token for token in vocab if isinstance(token, str)])
+    vocabulary = Vocabulary()
+    for token, row in vocab.items():
+        # Where two spellings claim one row the first stays, so that the order of a file decides.
+        if row not in vocabulary.keys:
+            vocabulary.add(token, row, spelled)
+    for token, row in added.items():
+        vocabulary.add(token, row, spelling.plain)
+    return vocabulary
+
+
+def _from_object(tokenizer: Any) -> Vocabulary:
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if callable(to_str := getattr(backend, "to_str", None)):
+        return from_value(json.loads(to_str()))
+    get_vocab: Callable[[], Any] | None = getattr(tokenizer, "get_vocab", None)
+    vocab = get_vocab() if callable(get_vocab) else None
+    if not isinstance(vocab, Mapping):
+        raise EmbtieError(f"No tokens can be read from a {type(tokenizer).__name__}.", _EXPECTED)
+    get_added: Callable[[], Any] | None = getattr(tokenizer, "get_added_vocab", None)
+    added = get_added() if callable(get_added) else None
+    return _from_mapping(vocab, added if isinstance(added, Mapping) else {})
+
+
+def _from_file(path: Path) -> Vocabulary:
+    if path.suffix == ".json":
+        return from_value(read_json(path))
+    if path.suffix == ".txt":
+        lines = _lines(path)
+        return from_list([line or None for line in lines])
+    raise EmbtieError(f"'{path.name}' is no token list that embtie reads.", _EXPECTED)
+
+
+def _lines(path: Path) -> list[bytes]:
+    """The lines' own bytes; an empty line is a row without token."""
+    check_start(path)
+    with sentences(path):
+        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    if lines and all(line.endswith(b"\r") for line in lines):
+        return [line[:-1] for line in lines]
+    return lines
+
+
+def _check_tokens(tokens: Iterable[Any]) -> None:
+    if not all(isinstance(token, str | bytes) for token in tokens):
+        raise EmbtieError("A token is neither text nor bytes.", _EXPECTED)
