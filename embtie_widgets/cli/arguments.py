@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from embtie_widgets import __version__
+from embtie_widgets.app.serve import PORT
 from embtie_widgets.cli.doctor import doctor
 from embtie_widgets.cli.run import run
 from embtie_widgets.cli.serve import serve
@@ -35,7 +36,9 @@ Add = Callable[..., argparse.ArgumentParser]
 def _add_serve(add: Add) -> None:
     serving = add("serve", help="serve the dashboard and open it in the browser")
     serving.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    serving.add_argument("--port", type=_port, default=8866, help="its port (%(default)s)")
+    serving.add_argument(
+        "--port", type=_port, default=PORT, help="its port, 0 for any free one (%(default)s)"
+    )
     serving.add_argument("--no-browser", action="store_true", help="do not open the browser")
     serving.set_defaults(command=serve)
 
@@ -74,7 +77,7 @@ def _add_train(add: Add) -> None:
 
 
 def _port(text: str) -> int:
-    return _whole(text, 1, 65535)
+    return _whole(text, 0, 65535)
 
 
 def _positive(text: str) -> int:

@@ -47,12 +47,12 @@ def test_serve_passes_on_what_was_typed(monkeypatch: pytest.MonkeyPatch) -> None
     assert seen == {"port": 9000, "host": "0.0.0.0", "open_browser": False}
 
 
-@pytest.mark.parametrize("port", ["0", "65536", "-1", "8e3", "٣", "www"])
+@pytest.mark.parametrize("port", ["65536", "-1", "8e3", "٣", "www"])
 def test_a_port_that_is_none_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["serve", "--port", port])
     assert stop.value.code == 2
-    assert "1 to 65535" in capsys.readouterr().err
+    assert "0 to 65535" in capsys.readouterr().err
 
 
 def test_a_fault_is_a_sentence_and_what_to_do(

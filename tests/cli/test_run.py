@@ -1,5 +1,6 @@
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +132,15 @@ def test_an_out_folder_without_the_right_to_write_is_named(
     locked.mkdir(mode=0o500)
     assert main(["run", written(tmp_path, to_json(REQUEST)), "--out", str(locked)]) == 2
     assert "'locked' cannot be written: permission denied" in capsys.readouterr().err
+
+
+def test_the_request_of_the_readme_gives_the_numbers_of_the_readme(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (request,) = re.findall(r"```json\n(.*?)```", readme, re.DOTALL)
+    (promised,) = re.findall(r"```text\n(A: .*?)```", readme, re.DOTALL)
+    assert main(["run", written(tmp_path, request)]) == 0
+    found = capsys.readouterr().out.split()
+    for said, word in zip(promised.split(), found, strict=True):
+        assert word == said or float(word) == pytest.approx(float(said), abs=2e-4)
