@@ -107,9 +107,8 @@ def _modules(names: Iterable[str]) -> dict[str, set[str]]:
     modules: dict[str, set[str]] = {}
     for name in names:
         found = _PARAMETER.search(name)
-        path, parameter = (
-            (name[: found.start()], name[found.start() + 1 :]) if found else (name, "")
-        )
+        path = name[: found.start()] if found else name
+        parameter = name[len(path) + 1 :]
         if not any(part.isdigit() for part in path.split(".")):
             modules.setdefault(path, set()).add(parameter)
     return modules
@@ -244,9 +243,7 @@ def _final_norm(modules: Mapping[str, set[str]]) -> str | None:
 
 def _unknown(shapes: Shapes) -> EmbtieError:
     modules = _modules(shapes)
-    own = [
-        path for path in _own(modules) if "bias" not in modules[path] or "weight" in modules[path]
-    ]
+    own = [path for path in _own(modules) if modules[path] != {"bias"}]
     close = [p for p in own if re.search(r"emb|tok|vocab|wte|head|out", p.rsplit(".", 1)[-1])]
     named = [name for p in close[:5] if (name := _weight(modules, p)) is not None]
     what = f"the closest names are {_listed(named)}" if named else "no name comes close"

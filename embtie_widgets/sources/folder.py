@@ -70,9 +70,7 @@ def _head(
         if E is None:
             raise
         return None, str(error)
-    if E is not None and E.shape[1] not in (U.shape[1], U.shape[0]):
-        return U, None
-    if E is not None and U.shape[1] != E.shape[1]:
+    if E is not None and U.shape[1] != E.shape[1] == U.shape[0]:
         shape = " x ".join(map(str, U.shape))
         return None, f"{layout.output} is stored as {shape}, not one row per token."
     return U, None

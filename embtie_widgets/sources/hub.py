@@ -1,6 +1,8 @@
 """Models on the Hugging Face hub: only the files that are needed, each refusal in its own words."""
 
+import errno
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,6 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.sources.files import FolderFiles
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?")
-_CONNECTION = (errors.OfflineModeIsEnabled, ConnectionError, TimeoutError)
 
 
 def is_hub_id(ref: str) -> bool:
@@ -69,45 +70,68 @@ def _cached(ref: str, revision: str | None) -> Path | None:
 
 def explain(error: Any, ref: str, revision: str | None, file: str = "") -> EmbtieError:
     """One message and one next step for each way the hub can fail; nothing secret in it."""
-    at = f" at revision '{revision}'" if revision else ""
-    if isinstance(error, errors.GatedRepoError):
-        return EmbtieError(
-            f"'{ref}' is gated: its owner lets only approved accounts read it.",
-            "Ask for access on the model's page, then sign in with 'hf auth login'.",
-        )
+    if isinstance(error, EmbtieError):
+        return error
     if isinstance(error, errors.RevisionNotFoundError):
         return EmbtieError(f"'{ref}' has no revision '{revision}'.", _revisions(ref))
-    if isinstance(error, errors.EntryNotFoundError) and not isinstance(
-        error, errors.LocalEntryNotFoundError
-    ):
-        return EmbtieError(
-            f"'{ref}'{at} has no file {file or 'of that name'}.",
-            "Choose a model that stores its weights as safetensors.",
-        )
-    if isinstance(error, errors.RepositoryNotFoundError):
-        return EmbtieError(
-            f"There is no public model '{ref}' on the hub.",
-            "Check the spelling; if it is private, sign in with 'hf auth login'.",
-        )
-    if isinstance(error, errors.OfflineModeIsEnabled):
-        return EmbtieError(
-            f"The hub library is set to offline, and '{ref}' is not in its cache.",
-            "Unset HF_HUB_OFFLINE, or name a local folder.",
-        )
-    if isinstance(error, errors.HfHubHTTPError) and _status(error) in (401, 403):
-        return EmbtieError(
-            f"The hub does not let this account read '{ref}'.",
-            "Sign in with 'hf auth login', or ask the owner for access.",
-        )
-    if isinstance(error, OSError) and error.errno == 28:
-        return EmbtieError(
-            f"The disk is full, so '{ref}' could not be downloaded.", "Free some space, try again."
-        )
-    return EmbtieError(
-        f"'{ref}' was taken for a model on the hub, which cannot be reached, and no copy is in "
+    what = next((kind for kind, fits in _FAULTS.items() if fits(error)), "unreachable")
+    message, hint = _WORDS[what]
+    at = f" at revision '{revision}'" if revision else ""
+    given = {"ref": ref, "at": at, "file": file or "of that name", "status": _status(error)}
+    return EmbtieError(message.format(**given), hint)
+
+
+# In this order: the first that fits is told.
+_FAULTS: dict[str, Callable[[Any], bool]] = {
+    "gated": lambda e: isinstance(e, errors.GatedRepoError),
+    "uncached": lambda e: isinstance(e, errors.LocalEntryNotFoundError),
+    "entry": lambda e: isinstance(e, errors.EntryNotFoundError),
+    "unknown": lambda e: isinstance(e, errors.RepositoryNotFoundError),
+    "offline": lambda e: isinstance(e, errors.OfflineModeIsEnabled),
+    "refused": lambda e: _status(e) in (401, 403),
+    "answered": lambda e: _status(e) is not None,
+    "full": lambda e: isinstance(e, OSError) and e.errno == errno.ENOSPC,
+}
+_OFFLINE = "Check the connection; offline, name a bundled model, a folder or a file."
+_WORDS = {
+    "gated": (
+        "'{ref}' is gated: its owner lets only approved accounts read it.",
+        "Ask for access on the model's page, then sign in with 'hf auth login'.",
+    ),
+    "uncached": (
+        "The hub cannot be reached, and the file {file} of '{ref}'{at} is not in the local cache.",
+        _OFFLINE,
+    ),
+    "entry": (
+        "'{ref}'{at} has no file {file}.",
+        "Choose a model that stores its weights as safetensors.",
+    ),
+    "unknown": (
+        "There is no public model '{ref}' on the hub.",
+        "Check the spelling; if it is private, sign in with 'hf auth login'.",
+    ),
+    "offline": (
+        "The hub library is set to offline, and '{ref}' is not in its cache.",
+        "Unset HF_HUB_OFFLINE, or name a local folder.",
+    ),
+    "refused": (
+        "The hub does not let this account read '{ref}'.",
+        "Sign in with 'hf auth login', or ask the owner for access.",
+    ),
+    "answered": (
+        "The hub answered with an error ({status}) when asked for '{ref}'.",
+        "Try again later.",
+    ),
+    "full": (
+        "The disk is full, so '{ref}' could not be downloaded.",
+        "Free some space and try again.",
+    ),
+    "unreachable": (
+        "'{ref}' was taken for a model on the hub, which cannot be reached, and no copy is in "
         "the local cache.",
-        "Check the connection; offline, name a bundled model, a folder or a file.",
-    )
+        _OFFLINE,
+    ),
+}
 
 
 def _status(error: Any) -> int | None:

@@ -21,11 +21,11 @@ def is_model(value: Any) -> bool:
 def read_model(model: Any) -> Sourced:
     """The matrices of a loaded model; a shared tensor is tied, equal values are too."""
     config = _config(model)
-    E, U = _weight(model, "get_input_embeddings"), _weight(model, "get_output_embeddings")
     names = _named(model)
-    layout = resolve(config, {name: tuple(p.shape) for name, p in names.items()}) if names else None
-    if E is None and layout is not None and layout.input is not None:
-        E = names[layout.input]
+    E, U = _weight(model, "get_input_embeddings"), _weight(model, "get_output_embeddings")
+    layout = _layout(config, names) if E is None or U is None else None
+    if layout is not None:
+        E = names[layout.input] if E is None and layout.input is not None else E
         U = names[layout.output] if U is None and layout.output is not None else U
     if E is None:
         raise EmbtieError(
@@ -34,18 +34,22 @@ def read_model(model: Any) -> Sourced:
         )
     _refuse_placeholders({"input": E, "output": U}, names)
     E = checked(E.detach(), _name_of(E, names, "input"), "input")
-    U = None if U is None else checked(U.detach(), _name_of(U, names, "output"), "output")
-    return _sourced(model, config, layout, E, U)
+    fault = None
+    if U is not None:
+        try:
+            U = checked(U.detach(), _name_of(U, names, "output"), "output")
+        except EmbtieError as error:
+            U, fault = None, error.message
+    return _sourced(model, config, E, U, fault)
 
 
 def _sourced(
-    model: Any, config: Config, layout: Layout | None, E: torch.Tensor, U: torch.Tensor | None
+    model: Any, config: Config, E: torch.Tensor, U: torch.Tensor | None, fault: str | None
 ) -> Sourced:
     shared = U is not None and U.data_ptr() == E.data_ptr() and U.shape == E.shape
-    head = U is not None or bool(layout and layout.has_head)
     # One shared tensor is one stored matrix: the parameters say tied, whatever the flag does.
     says = True if shared else configuration.says_tied(config)
-    found = Found(E, None if shared else U, says_tied=says, has_head=head)
+    found = Found(E, None if shared else U, fault, says_tied=says, has_head=U is not None)
     bias = getattr(_call(model, "get_output_embeddings"), "bias", None)
     scales = configuration.scales(config)
     notes = []
@@ -72,6 +76,13 @@ def _weight(model: Any, getter: str) -> torch.Tensor | None:
     module = _call(model, getter)
     weight = module if isinstance(module, torch.Tensor) else getattr(module, "weight", None)
     return weight if isinstance(weight, torch.Tensor) else None
+
+
+def _layout(config: Config, names: Mapping[str, torch.Tensor]) -> Layout | None:
+    try:
+        return resolve(config, {name: tuple(held.shape) for name, held in names.items()})
+    except EmbtieError:
+        return None
 
 
 def _named(model: Any) -> dict[str, torch.Tensor]:

@@ -1,5 +1,6 @@
 """One call from a reference to the two matrices of a model."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from embtie_widgets.sources.tokens import read_vocabulary
 
 BUNDLED = ("nano-tied", "nano-untied")
 _DATA = Path(__file__).resolve().parents[1] / "data" / "nano"
+_LONGEST = 1024
 _KINDS = (
     "Expected a bundled name (nano-tied, nano-untied), a Hugging Face folder, a .gguf, .npy or "
     ".safetensors file, a pair of matrix files, or a hub id such as EleutherAI/pythia-70m."
@@ -61,7 +63,9 @@ def _read_named(ref: str, revision: str | None) -> Sourced:
     if ref in BUNDLED:
         _no_revision(revision, "A bundled model")
         return _read_bundled(ref)
-    path = Path(ref).expanduser()
+    if not ref.strip() or not ref.isprintable() or len(ref) > _LONGEST:
+        raise EmbtieError("The model's name is empty or no plain text.", _KINDS)
+    path = _local(ref)
     with sentences(path):
         local = "folder" if path.is_dir() else "file" if path.is_file() else ""
     if local == "folder":
@@ -115,7 +119,12 @@ def _starts_as_gguf(path: Path) -> bool:
 def _file(value: Any) -> Path:
     if not isinstance(value, str | Path):
         raise EmbtieError(f"A matrix file was expected, not a {type(value).__name__}.", _KINDS)
-    return Path(value).expanduser()
+    return _local(str(value))
+
+
+def _local(name: str) -> Path:
+    # Unlike Path.expanduser this leaves an unknown user's ~name as it is.
+    return Path(os.path.expanduser(name))
 
 
 def _no_revision(revision: str | None, what: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from embtie_widgets.results import display_token
+from embtie_widgets.sources.copies import near_copies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +64,11 @@ class Loaded:
             return first
         same = self.output is self.input
         return first | {"output": first["input"] if same else tensor_hash(self.output)}
+
+    @cached_property
+    def near_copies(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Rows of the input matrix that are near-identical, as added and untrained ones are."""
+        return near_copies(self.input)
 
     @property
     def common_rows(self) -> int:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Keys = Sequence[bytes | None]
+_NONE: frozenset[int] = frozenset()
 RULE = (
     "Where two rows of one vocabulary stand for the same bytes, a text token goes before a raw "
     "byte of a byte fallback, then the lower row; the others are counted as ambiguous."
@@ -63,30 +64,65 @@ class Match:
         )
 
 
-def match(a: Any, b: Any) -> Match:
+def match(a: Any, b: Any, *, drop_copies: bool = False) -> Match:
     """Pair the rows of two models by the bytes of their tokens.
 
     `a` and `b` are what `load` gives, or references to load.  Rows without token are padding.
     Without token lists, rows of equally high matrices are paired by number, with a note; other
-    heights are refused.  Rows that only one matrix of a model has take no part.
+    heights are refused.  Rows that only one matrix of a model has take no part.  `drop_copies`
+    leaves out near-identical rows of the input matrices and counts them as ambiguous.
     """
     a, b = (one if isinstance(one, Loaded) else load(one) for one in (a, b))
+    left_out = [frozenset(one.near_copies.tolist()) if drop_copies else _NONE for one in (a, b)]
     if a.tokens is not None and b.tokens is not None:
-        matched = match_keys(_usable(a), _usable(b), a.byte_rows, b.byte_rows)
-        notes = [*matched.notes, *_height_notes(a, "a"), *_height_notes(b, "b")]
-        return _with_notes(matched, notes)
-    return _match_rows(a, b)
+        sides = (_side(one, out) for one, out in zip((a, b), left_out, strict=True))
+        matched = _match_sides(*sides)
+    else:
+        matched = _match_rows(a, b, *left_out)
+    notes = [*matched.notes, *_height_notes(a, "a"), *_height_notes(b, "b")]
+    if dropped := matched.settings["dropped_copies"]:
+        notes.append(f"{dropped} near-identical rows were left out; they count as ambiguous.")
+    named = {"a": a.settings | {"tied": a.tied}, "b": b.settings | {"tied": b.tied}}
+    return replace(matched, notes=notes, settings=matched.settings | named)
 
 
 def match_keys(
     keys_a: Keys,
     keys_b: Keys,
-    byte_rows_a: Collection[int] = frozenset(),
-    byte_rows_b: Collection[int] = frozenset(),
+    byte_rows_a: Collection[int] = _NONE,
+    byte_rows_b: Collection[int] = _NONE,
 ) -> Match:
     """Pair rows with the same byte key; None entries are padding.  See `RULE` for duplicates."""
-    chosen_a, extra_a = _choose(keys_a, byte_rows_a)
-    chosen_b, extra_b = _choose(keys_b, byte_rows_b)
+    return _match_sides(
+        _Side(keys_a, frozenset(byte_rows_a), _NONE), _Side(keys_b, frozenset(byte_rows_b), _NONE)
+    )
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One vocabulary: its keys, its raw-byte rows, and rows to leave out."""
+
+    keys: Keys
+    byte_rows: frozenset[int]
+    left_out: frozenset[int]
+
+    def choose(self) -> tuple[dict[bytes, int], int, int]:
+        """One row for each key by `RULE`; how many rows that leaves over, how many left out."""
+        chosen: dict[bytes, int] = {}
+        owned = [(row, key) for row, key in enumerate(self.keys) if key is not None]
+        for row, key in sorted(owned, key=lambda pair: (pair[0] in self.byte_rows, pair[0])):
+            if row not in self.left_out:
+                chosen.setdefault(key, row)
+        dropped = sum(row in self.left_out for row, _ in owned)
+        return chosen, len(owned) - len(chosen), dropped
+
+    @property
+    def padding(self) -> int:
+        return sum(key is None for key in self.keys)
+
+
+def _match_sides(a: _Side, b: _Side) -> Match:
+    (chosen_a, extra_a, dropped_a), (chosen_b, extra_b, dropped_b) = a.choose(), b.choose()
     pairs = sorted((row, chosen_b[key]) for key, row in chosen_a.items() if key in chosen_b)
     n = len(pairs)
     rows = np.array(pairs, np.int64).reshape(n, 2)
@@ -94,21 +130,22 @@ def match_keys(
         "matched": n,
         "only_a": len(chosen_a) - n,
         "only_b": len(chosen_b) - n,
-        "padding_a": sum(key is None for key in keys_a),
-        "padding_b": sum(key is None for key in keys_b),
+        "padding_a": a.padding,
+        "padding_b": b.padding,
         "ambiguous": extra_a + extra_b,
     }
+    dropped = dropped_a + dropped_b
     return Match(
         rows_a=rows[:, 0].copy(),
         rows_b=rows[:, 1].copy(),
         counts=counts,
-        keys=[keys_a[row] for row, _ in pairs],
+        keys=[a.keys[row] for row, _ in pairs],
         policy="bytes",
         ambiguous_a=extra_a,
         ambiguous_b=extra_b,
-        notes=[RULE] if extra_a + extra_b else [],
-        settings={"policy": "bytes", "rule": RULE},
-        hashes={"tokens_a": keys_hash(keys_a), "tokens_b": keys_hash(keys_b)},
+        notes=[RULE] if extra_a + extra_b > dropped else [],
+        settings={"policy": "bytes", "rule": RULE, "dropped_copies": dropped},
+        hashes={"tokens_a": keys_hash(a.keys), "tokens_b": keys_hash(b.keys)},
     )
 
 
@@ -120,16 +157,8 @@ def keys_hash(keys: Keys) -> str:
     return digest.hexdigest()
 
 
-def _choose(keys: Keys, byte_rows: Collection[int]) -> tuple[dict[bytes, int], int]:
-    """One row for each key by `RULE`, and how many rows that leaves over."""
-    chosen: dict[bytes, int] = {}
-    raw = set(byte_rows)
-    owned = [row for row, key in enumerate(keys) if key is not None]
-    for row in sorted(owned, key=lambda row: (row in raw, row)):
-        key = keys[row]
-        if key is not None:
-            chosen.setdefault(key, row)
-    return chosen, len(owned) - len(chosen)
+def _side(model: Loaded, left_out: frozenset[int]) -> _Side:
+    return _Side(_usable(model), model.byte_rows, left_out)
 
 
 def _usable(model: Loaded) -> list[bytes | None]:
@@ -140,7 +169,7 @@ def _usable(model: Loaded) -> list[bytes | None]:
     return [k if row < last and row not in padding else None for row, k in enumerate(keys)]
 
 
-def _match_rows(a: Loaded, b: Loaded) -> Match:
+def _match_rows(a: Loaded, b: Loaded, out_a: frozenset[int], out_b: frozenset[int]) -> Match:
     if len(a.input) != len(b.input):
         raise EmbtieError(
             f"{a.name} has {len(a.input)} rows and {b.name} {len(b.input)}, and "
@@ -148,17 +177,18 @@ def _match_rows(a: Loaded, b: Loaded) -> Match:
             "Give a token list with each model: rows of different vocabularies cannot be paired "
             "by their numbers.",
         )
-    free_a = np.array([key is not None for key in _usable(a)], bool)
-    free_b = np.array([key is not None for key in _usable(b)], bool)
-    rows = np.flatnonzero(free_a & free_b).astype(np.int64)
+    own_a, own_b = (np.array([k is not None for k in _usable(one)], bool) for one in (a, b))
+    keep_a, keep_b = own_a & ~_mask(out_a, len(own_a)), own_b & ~_mask(out_b, len(own_b))
+    rows = np.flatnonzero(keep_a & keep_b).astype(np.int64)
+    dropped_a, dropped_b = int((own_a & ~keep_a).sum()), int((own_b & ~keep_b).sum())
     named = a.tokens if a.tokens is not None else b.tokens
     counts = {
         "matched": len(rows),
-        "only_a": int((free_a & ~free_b).sum()),
-        "only_b": int((free_b & ~free_a).sum()),
-        "padding_a": int((~free_a).sum()),
-        "padding_b": int((~free_b).sum()),
-        "ambiguous": 0,
+        "only_a": int((keep_a & ~keep_b).sum()),
+        "only_b": int((keep_b & ~keep_a).sum()),
+        "padding_a": int((~own_a).sum()),
+        "padding_b": int((~own_b).sum()),
+        "ambiguous": dropped_a + dropped_b,
     }
     note = (
         f"Rows were paired by number, because {_lacking(a, b)} no token list; this is right only "
@@ -170,9 +200,17 @@ def _match_rows(a: Loaded, b: Loaded) -> Match:
         counts=counts,
         keys=[None if named is None else named[row] for row in rows.tolist()],
         policy="rows",
-        notes=[note, *_height_notes(a, "a"), *_height_notes(b, "b")],
-        settings={"policy": "rows", "rule": RULE},
+        ambiguous_a=dropped_a,
+        ambiguous_b=dropped_b,
+        notes=[note],
+        settings={"policy": "rows", "rule": RULE, "dropped_copies": dropped_a + dropped_b},
     )
+
+
+def _mask(rows: frozenset[int], height: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    mask = np.zeros(height, bool)
+    mask[sorted(rows)] = True
+    return mask
 
 
 def _lacking(a: Loaded, b: Loaded) -> str:
@@ -187,7 +225,3 @@ def _height_notes(model: Loaded, side: str) -> list[str]:
         f"Only the first {model.common_rows} rows of {side} ({model.name}) exist in both of its "
         "matrices; the others are counted as padding."
     ]
-
-
-def _with_notes(matched: Match, notes: list[str]) -> Match:
-    return Match(**{**vars(matched), "notes": notes})

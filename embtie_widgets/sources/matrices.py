@@ -61,7 +61,10 @@ def _from_safetensors(path: Path) -> Sourced:
         names = {"input": path.name} | ({"output": path.name} if U is not None else {})
         return Sourced("files", path.name, Found(E, U, family=f"'{path.name}'"), names=names)
     sourced = read_tensors(tensors, {}, "files", path.name)
-    return replace(sourced, notes=[f"{path.name} was read alone, without its configuration."])
+    return replace(
+        sourced,
+        notes=[f"{path.name} was read alone; name its folder to use configuration and tokenizer."],
+    )
 
 
 def _read_npy(path: Path) -> torch.Tensor:

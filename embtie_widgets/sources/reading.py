@@ -86,7 +86,8 @@ def _open_safetensors(path: Path) -> Mapping[str, tuple[tuple[int, ...], Any]]:
     try:
         with sentences(path):
             file = safe_open(path, framework="pt")
-        return {name: (tuple(file.get_slice(name).get_shape()), file) for name in file.keys()}
+            names = list(file.keys())
+        return {name: (tuple(file.get_slice(name).get_shape()), file) for name in names}
     except SafetensorError as error:
         _refuse_safetensors(path, error)
 

@@ -118,5 +118,8 @@ def treat_as_tied(judged: Judgement) -> Judgement:
     if judged.output is not None:
         note = "'Treat as tied' was asked for and not needed: an output matrix is there."
         return Judgement(judged.input, judged.output, judged.tied, (*judged.notes, note))
+    if judged.tied == HEAD_UNAVAILABLE:
+        note = "'Treat as tied' was not followed: the model has an output matrix of its own."
+        return Judgement(judged.input, None, HEAD_UNAVAILABLE, (*judged.notes, note))
     note = "Treated as tied by the user's choice: no output matrix was read."
     return Judgement(judged.input, judged.input, TIED, (*judged.notes, note))
