@@ -63,7 +63,7 @@ def check_port(port: int, host: str = "localhost") -> int:
     Voila itself would move to another port in silence, away from the address that was printed.
     """
     try:
-        with socket.socket() as probe:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
             return int(probe.getsockname()[1])
@@ -112,4 +112,6 @@ def settings(
             "default_pool_size": 1,
         },
         "MappingKernelManager": culling,
+        # Where there are sockets without a network port, a kernel is out of other users' reach.
+        **({"KernelManager": {"transport": "ipc"}} if os.name == "posix" else {}),
     }

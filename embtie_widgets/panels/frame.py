@@ -34,6 +34,7 @@ from embtie_widgets.panels.style import style
 from embtie_widgets.panels.turns import Turns
 from embtie_widgets.panels.words import escape
 from embtie_widgets.widgets import ThemeWatch
+from embtie_widgets.widgets.fit import Fit
 
 AT_ONCE_SECONDS = 1.0
 Estimator = Callable[[Any], Any]
@@ -64,7 +65,7 @@ class Panel(w.VBox):
         self._binding.write(request)
         self.results = w.VBox(list(self.build_views())).add_class("ep-results")
         self.exports = w.HBox(list(self.build_exports())).add_class("ep-exports")
-        super().__init__([style(), self.theme, self._head(), self._body(controls)])
+        super().__init__([style(), self.theme, Fit(), self._head(), self._body(controls)])
         self.add_class("embtie-panel")
         self.runbar.run.on_click(self.callback(lambda _: self.start()))
         self.runbar.cancel.on_click(self.callback(lambda _: self.cancel()))
