@@ -17,7 +17,7 @@ from embtie_widgets.training.corpus import (
     split_documents,
 )
 from embtie_widgets.training.engine import held_out_loss
-from embtie_widgets.training.nano import BUNDLED, HELD_OUT, SAMPLE, train_nano
+from embtie_widgets.training.nano import BUNDLED, HELD_OUT, SAMPLE, NanoText, train_nano
 from embtie_widgets.training.store import read_checkpoints
 
 PROVENANCE = json.loads((BUNDLED / "provenance.json").read_text(encoding="utf-8"))
@@ -165,6 +165,14 @@ def test_the_command_makes_such_a_bundle_from_the_bundled_sample(tmp_path: Path)
     assert made["corpus"]["name"] == SAMPLE
     assert str(tmp_path) not in (folder / "provenance.json").read_text()
     assert {"training untied", "training tied"} <= set(stages)
+
+
+def test_each_document_is_either_trained_on_or_held_out() -> None:
+    text = NanoText.read(BUNDLED / SAMPLE)
+    whole = split_documents(read_text(BUNDLED / SAMPLE))
+    assert not set(text.training) & set(text.held_out)
+    assert sorted([*text.training, *text.held_out]) == sorted(whole)
+    assert 0 < len(text.held_out) < 0.1 * len(whole)
 
 
 def test_a_text_too_short_to_hold_any_out_is_refused(tmp_path: Path) -> None:
