@@ -1,0 +1,242 @@
+"""Interrupted downloads, stray files and other people's pickles: a sentence each, no guess."""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import embtie_widgets as ew
+from embtie_widgets.sources import checkpoint
+from tests.sources.models import LLAMA, edit_config, llama, saved
+
+EMBED, HEAD = "model.embed_tokens.weight", "lm_head.weight"
+INDEX = "model.safetensors.index.json"
+
+
+@pytest.fixture
+def sharded(tmp_path: Path) -> Path:
+    model = llama(**(LLAMA | {"vocab_size": 64, "hidden_size": 16}))
+    return saved(model, tmp_path / "model", max_shard_size="5KB")
+
+
+def shard_of(folder: Path, name: str) -> Path:
+    return folder / json.loads((folder / INDEX).read_text())["weight_map"][name]
+
+
+def message(folder: Any) -> str:
+    with pytest.raises(ew.EmbtieError) as caught:
+        ew.load(folder)
+    assert caught.value.hint
+    assert str(Path(str(folder)).parent) not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_sharded_checkpoint_is_read_whole(sharded: Path) -> None:
+    loaded = ew.load(sharded)
+    assert loaded.tied == "untied"
+    assert torch.equal(loaded.input, load_file(shard_of(sharded, EMBED))[EMBED])
+    assert loaded.output is not None
+    assert torch.equal(loaded.output, load_file(shard_of(sharded, HEAD))[HEAD])
+
+
+def test_only_the_shards_of_the_two_matrices_are_opened(
+    sharded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+
+    class Spy(checkpoint.TensorFile):
+        def __init__(self, path: Path) -> None:
+            opened.append(path.name)
+            super().__init__(path)
+
+    monkeypatch.setattr(checkpoint, "TensorFile", Spy)
+    ew.load(sharded)
+    wanted = {shard_of(sharded, EMBED).name, shard_of(sharded, HEAD).name}
+    assert len(list(sharded.glob("*.safetensors"))) > len(wanted)
+    assert sorted(opened) == sorted(wanted)
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_without_the_heads_shard_the_input_is_usable_and_not_called_tied(
+    sharded: Path, flag: bool
+) -> None:
+    edit_config(sharded, tie_word_embeddings=flag)
+    missing = shard_of(sharded, HEAD)
+    missing.unlink()
+    loaded = ew.load(sharded)
+    assert (loaded.tied, loaded.output) == ("head unavailable", None)
+    assert any(missing.name in note and "Download" in note for note in loaded.notes)
+    assert tuple(loaded.input.shape) == (64, 16)
+
+
+@pytest.mark.parametrize("content", [b"", b"version https://git-lfs.github.com/spec/v1\n"])
+def test_a_hollow_head_shard_makes_the_head_unavailable(sharded: Path, content: bytes) -> None:
+    shard_of(sharded, HEAD).write_bytes(content)
+    assert ew.load(sharded).tied == "head unavailable"
+
+
+def test_without_the_inputs_shard_the_missing_file_is_named(sharded: Path) -> None:
+    missing = shard_of(sharded, EMBED)
+    missing.unlink()
+    assert missing.name in message(sharded)
+
+
+def test_a_stray_single_file_is_left_alone(sharded: Path) -> None:
+    before = ew.load(sharded)
+    save_file({EMBED: torch.ones(64, 16)}, sharded / "model.safetensors")
+    after = ew.load(sharded)
+    assert after.hashes == before.hashes
+    assert any("model.safetensors is not listed" in note for note in after.notes)
+
+
+@pytest.mark.parametrize("name", [EMBED, HEAD])
+def test_a_tensor_that_its_shard_lacks_is_named(sharded: Path, name: str) -> None:
+    shard = shard_of(sharded, name)
+    tensors = load_file(shard)
+    tensors["other.weight"] = tensors.pop(name)
+    save_file(tensors, shard)
+    if name == EMBED:
+        assert EMBED in message(sharded)
+    else:
+        loaded = ew.load(sharded)
+        assert loaded.tied == "head unavailable"
+        assert any(HEAD in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize("target", ["../secret.safetensors", "/etc/passwd", "..", "", 5])
+def test_an_index_cannot_lead_out_of_its_folder(sharded: Path, target: Any) -> None:
+    (sharded / INDEX).write_text(json.dumps({"weight_map": {EMBED: target}}))
+    assert "folder" in message(sharded)
+
+
+def test_parts_without_index_are_refused(sharded: Path) -> None:
+    (sharded / INDEX).unlink()
+    assert "no index" in message(sharded)
+
+
+CUT = b"\x40\x00\x00\x00\x00\x00\x00\x00{"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n", "Git LFS pointer"),
+        (b"abc", "cut short"),
+        (CUT, "cut short"),
+        (b"<!DOCTYPE html><html>", "web page"),
+        (b"this is no weights file at all", "damaged"),
+    ],
+)
+def test_each_broken_file_gets_a_sentence(tmp_path: Path, content: bytes, words: str) -> None:
+    folder = saved(llama(), tmp_path / "m")
+    (folder / "model.safetensors").write_bytes(content)
+    told = message(folder)
+    assert words in told
+    assert "model.safetensors" in told
+
+
+def test_a_file_cut_in_half_is_cut_short(tmp_path: Path) -> None:
+    path = saved(llama(), tmp_path / "m") / "model.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert "cut short" in message(path.parent)
+
+
+def test_a_folder_without_weights_says_what_it_expected(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    assert "no weights" in message(tmp_path / "m")
+
+
+def test_an_adapter_is_not_taken_for_a_model(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    save_file({"x": torch.ones(2, 2)}, tmp_path / "m" / "adapter_model.safetensors")
+    assert "adapter" in message(tmp_path / "m")
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_pickle_of_plain_tensors_is_read(tmp_path: Path, legacy: bool) -> None:
+    folder = saved(llama(), tmp_path)
+    before = ew.load(folder)
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    path = folder / "pytorch_model.bin"
+    torch.save(tensors, path, _use_new_zipfile_serialization=not legacy)
+    after = ew.load(folder)
+    assert (after.tied, after.hashes) == ("untied", before.hashes)
+
+
+class Command:
+    """What a hostile pickle would do."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.target,)
+
+
+@pytest.mark.parametrize("legacy", [None, True, False])
+def test_a_pickle_with_a_command_is_refused_and_nothing_runs(
+    tmp_path: Path, legacy: bool | None
+) -> None:
+    folder, mark = saved(llama(), tmp_path / "m"), tmp_path / "was-run"
+    (folder / "model.safetensors").unlink()
+    path, content = folder / "pytorch_model.bin", {EMBED: Command(mark)}
+    if legacy is None:
+        path.write_bytes(pickle.dumps(content))
+    else:
+        torch.save(content, path, _use_new_zipfile_serialization=not legacy)
+    assert "nothing in it was run" in message(folder)
+    assert not mark.exists()
+
+
+def test_a_cut_pickle_is_cut_short(tmp_path: Path) -> None:
+    folder = saved(llama(), tmp_path / "m")
+    (folder / "model.safetensors").unlink()
+    path = folder / "pytorch_model.bin"
+    torch.save({EMBED: torch.ones(32, 8)}, path)
+    path.write_bytes(path.read_bytes()[:400])
+    assert "cut short" in message(folder)
+
+
+@pytest.mark.parametrize("broken", ["{", "[" * 100_000, "\x00"])
+def test_a_broken_configuration_is_named(tmp_path: Path, broken: str) -> None:
+    folder = saved(llama(), tmp_path / "m")
+    (folder / "config.json").write_text(broken)
+    assert "config.json is no valid JSON" in message(folder)
+
+
+def test_a_broken_tokenizer_costs_the_texts_only(tmp_path: Path) -> None:
+    folder = saved(llama(), tmp_path)
+    (folder / "tokenizer.json").write_text('{"model": {"vocab": 3}}')
+    loaded = ew.load(folder)
+    assert (loaded.tied, loaded.tokens) == ("untied", None)
+    assert any("Tokens are not shown" in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize(
+    "ref", ["", " ", "\0", "a" * 5000, "no/such/folder/here", "~nobody/x", "a..b", 7, None, (), []]
+)
+def test_what_names_no_model_is_refused_with_the_kinds_that_exist(ref: Any) -> None:
+    with pytest.raises(ew.EmbtieError) as caught:
+        ew.load(ref)
+    assert "nano-tied" in caught.value.hint
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("ref", ["missing.npy", "deep/missing.safetensors", "x/missing.gguf"])
+def test_a_missing_file_is_named_without_its_folder(ref: str) -> None:
+    with pytest.raises(ew.EmbtieError, match="no file missing") as caught:
+        ew.load(ref)
+    assert "deep" not in str(caught.value)
+
+
+def test_only_hub_models_have_revisions(tmp_path: Path) -> None:
+    for ref in ("nano-tied", saved(llama(), tmp_path)):
+        with pytest.raises(ew.EmbtieError, match="no revisions"):
+            ew.load(ref, revision="step1000")
