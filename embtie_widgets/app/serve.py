@@ -37,6 +37,8 @@ def serve(
     os.environ["JUPYTER_PATH"] = os.pathsep.join(
         [path, *filter(None, [os.environ.get("JUPYTER_PATH")])]
     )
+    # Threads that wait in a loop starve one another when several kernels share the processors.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     with quick_imports():
         from traitlets.config import Config
         from voila.app import Voila

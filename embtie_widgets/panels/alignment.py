@@ -9,7 +9,7 @@ from embtie_widgets.charts import alignment as chart
 from embtie_widgets.charts.theme import COMPARISONS, mark_of
 from embtie_widgets.jobs import devices
 from embtie_widgets.panels.fields import Field, labelled, section
-from embtie_widgets.panels.frame import Estimator, Panel
+from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.pair import PairPicker, pair_facts
 from embtie_widgets.panels.tokens import TokenView
 from embtie_widgets.panels.words import escape, interval, number, table
@@ -31,7 +31,8 @@ class AlignmentPanel(Panel):
     """How a tied matrix aligns with the input and output matrix of an untied model.
 
     `AlignmentPanel()` shows the bundled pair; give a request, or any of its fields by name
-    (`a`, `b`, `map`, `center`, `ridge`, `holdout`, `seed`, `role_b`, `device`).
+    (`a`, `b`, `map`, `center`, `ridge`, `holdout`, `seed`, `role_b`, `device`).  `parts` takes the
+    place of what the frame runs requests with.
     """
 
     title = "Alignment"
@@ -42,13 +43,11 @@ class AlignmentPanel(Panel):
         self,
         request: AlignRequest | None = None,
         *,
-        runner: Any = None,
-        estimate: Estimator | None = None,
+        parts: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        first = AlignRequest(**options) if request is None else request
-        self._first = first
-        super().__init__(first, runner=runner, estimate=estimate)
+        self._first = AlignRequest(**options) if request is None else request
+        super().__init__(self._first, **(parts or {}))
         self.begin()
 
     def build_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:

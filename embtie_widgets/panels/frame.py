@@ -24,6 +24,8 @@ from typing import Any
 import ipywidgets as w
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.estimate import estimate
+from embtie_widgets.jobs.first import first_result
 from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
 from embtie_widgets.panels.fields import Binding, Field
 from embtie_widgets.panels.guard import guard
@@ -37,14 +39,13 @@ from embtie_widgets.widgets import ThemeWatch
 from embtie_widgets.widgets.fit import Fit
 
 AT_ONCE_SECONDS = 1.0
-Estimator = Callable[[Any], Any]
 
 
 class Panel(w.VBox):
     """The frame of a panel; see the module's text for what a panel adds to it.
 
-    `runner` runs requests and `estimate` says beforehand what they cost; both have the defaults
-    that users want.
+    `runner` runs requests, `estimate` says beforehand what they cost, and `known` gives a result
+    that is already there; they have the defaults that users want.
     """
 
     title = ""
@@ -52,11 +53,16 @@ class Panel(w.VBox):
     help = ""
 
     def __init__(
-        self, request: Any, *, runner: Any = None, estimate: Estimator | None = None
+        self,
+        request: Any,
+        *,
+        runner: Any = None,
+        estimate: Callable[[Any], Any] = estimate,
+        known: Callable[[Any], Any] = first_result,
     ) -> None:
         self.state = PanelState(request=request)
         self._turns = Turns()
-        self._runner, self._estimate = runner or Runner(), estimate or _estimate
+        self._runner, self._estimate, self._known = runner or Runner(), estimate, known
         self._job: Job | None = None
         self._answer: _Answer | None = None
         self.notice, self.runbar, self.theme = Notice(), RunBar(self.state), ThemeWatch()
@@ -102,8 +108,8 @@ class Panel(w.VBox):
     # What code and other parts use.
 
     def begin(self) -> None:
-        """Answer the first request, as after a change."""
-        self.callback(lambda: self._changed(self.request))()
+        """Answer the first request: at once where its result is already there."""
+        self.callback(self._begin)()
 
     @property
     def request(self) -> Any:
@@ -155,11 +161,6 @@ class Panel(w.VBox):
         if self._job is not None:
             self._job.cancel()
 
-    def show(self, result: Any, outcome: Outcome) -> None:
-        """Show a result that is already there, as the answer to the panel's request."""
-        with self._turns.hold():
-            self._finished(outcome)
-
     def callback(self, action: Callable[..., Any]) -> Callable[..., None]:
         """The action as a callback: in its turn, and with no error lost."""
 
@@ -183,6 +184,14 @@ class Panel(w.VBox):
         side = w.VBox([*controls, self.runbar]).add_class("ep-side")
         main = w.VBox([self.notice, self.results, self.exports]).add_class("ep-main")
         return w.Box([side, main]).add_class("ep-body")
+
+    def _begin(self) -> None:
+        result = self._known(self.request)
+        if result is None:
+            self._changed(self.request)
+        else:
+            self.edited()
+            self._finished(Outcome(self.request, result=result, cached=True))
 
     def _edited(self, _change: Any) -> None:
         self._changed(self._binding.read(self.request))
@@ -245,12 +254,6 @@ class _Answer:
                 after()
 
         self._panel._turns.post(in_turn)
-
-
-def _estimate(request: Any) -> Any:
-    from embtie_widgets.jobs.estimate import estimate
-
-    return estimate(request)
 
 
 def _help(text: str) -> str:

@@ -56,7 +56,7 @@ class RunBar(w.HBox):
             return "Cancelled; the earlier result is kept."
         if ended.error is not None:
             return "Failed; see the message."
-        return "From the cache." if ended.cached else f"Computed in {seconds(ended.seconds)}."
+        return "Computed before." if ended.cached else f"Computed in {seconds(ended.seconds)}."
 
 
 def _bar(stage: Any) -> str:

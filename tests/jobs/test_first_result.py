@@ -1,0 +1,34 @@
+import subprocess
+import sys
+
+import numpy as np
+
+from embtie_widgets.jobs.first import first_result
+from embtie_widgets.jobs.run import run
+from embtie_widgets.requests import AlignRequest
+
+
+def test_the_shipped_result_is_what_the_shipped_pair_gives_today() -> None:
+    shipped, now = first_result(AlignRequest()), run(AlignRequest())
+    assert shipped is not None
+    assert shipped.tokens == now.tokens
+    assert shipped.hashes == now.hashes
+    assert shipped.settings == now.settings
+    for name, part in now.comparisons.items():
+        np.testing.assert_allclose(shipped.comparisons[name].cosine, part.cosine, atol=1e-5)
+        assert abs(shipped.comparisons[name].heldout_mean - part.heldout_mean) < 1e-5
+        assert abs(shipped.comparisons[name].floor_mean - part.floor_mean) < 1e-5
+
+
+def test_it_answers_no_other_request() -> None:
+    assert first_result(AlignRequest(map="orthogonal")) is None
+    assert first_result(AlignRequest(a="nano-tied")) is None
+
+
+def test_it_needs_no_torch() -> None:
+    code = (
+        "import sys; from embtie_widgets.jobs.first import first_result;"
+        "from embtie_widgets.requests import AlignRequest;"
+        "assert first_result(AlignRequest()); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
