@@ -16,6 +16,7 @@ from embtie_widgets.sources.sourced import Sourced, checked
 from embtie_widgets.sources.status import Found
 
 SUFFIXES = (".npy", ".safetensors")
+_SAVE = "Save the matrix with numpy.save as plain numbers."
 
 
 def read_pair(input_file: Path, output_file: Path | None) -> Sourced:
@@ -69,16 +70,18 @@ def _from_safetensors(path: Path) -> Sourced:
 
 def _read_npy(path: Path) -> torch.Tensor:
     check_start(path)
+    with sentences(path), path.open("rb") as file:
+        known = file.read(6) == b"\x93NUMPY"
+    if not known:
+        raise EmbtieError(f"{path.name} is cut short or no .npy file.", _SAVE)
     try:
         with sentences(path):
             # Copy on write: torch wants writable memory, the file stays as it is.
             array: Any = np.load(path, mmap_mode="c", allow_pickle=False)
     except (ValueError, EOFError) as error:
-        pickled = "allow_pickle" in str(error) or "Python objects" in str(error)
+        pickled = "Python objects" in str(error)
         what = "holds Python objects, so it is refused" if pickled else "is cut short or damaged"
-        raise EmbtieError(
-            f"{path.name} {what}.", "Save the matrix with numpy.save as plain numbers."
-        ) from None
+        raise EmbtieError(f"{path.name} {what}.", _SAVE) from None
     if array.dtype.kind != "f" or array.dtype.itemsize > 8:
         raise EmbtieError(
             f"{path.name} holds {array.dtype}; expected float16, float32 or float64.",

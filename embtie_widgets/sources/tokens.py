@@ -30,8 +30,7 @@ class Vocabulary:
 
     def add(self, token: str | bytes, row: Any, spelled: Spelling) -> None:
         """Give the row to the token; a later one replaces an earlier one of the same row."""
-        if not isinstance(row, int) or isinstance(row, bool) or row < 0:
-            raise EmbtieError("A token's row is not a whole number from 0 on.", _EXPECTED)
+        _check_row(row)
         key, raw = (token, False) if isinstance(token, bytes) else spelled(token)
         self.keys[row] = key
         (self.byte_rows.add if raw else self.byte_rows.discard)(row)
@@ -140,22 +139,38 @@ def _from_tokenizer_json(tokenizer: Mapping[str, Any]) -> Vocabulary:
     vocabulary, spelled = Vocabulary(), spelling.declared(tokenizer)
     for token, row in pairs:
         vocabulary.add(token, row, spelled)
-    for entry in tokenizer.get("added_tokens") or []:
-        if isinstance(entry, Mapping) and isinstance(entry.get("content"), str):
-            vocabulary.add(entry["content"], entry.get("id"), spelling.plain)
-    return vocabulary
+    entries = [e for e in tokenizer.get("added_tokens") or [] if isinstance(e, Mapping)]
+    added = [(e["content"], e.get("id")) for e in entries if isinstance(e.get("content"), str)]
+    return _with_added(vocabulary, added, {row: token for token, row in pairs})
 
 
 def _from_mapping(vocab: Mapping[Any, Any], added: Mapping[str, Any]) -> Vocabulary:
     _check_tokens(vocab)
     spelled = spelling.guess([token for token in vocab if isinstance(token, str)])
     vocabulary = Vocabulary()
+    learned: dict[Any, Any] = {}
     for token, row in vocab.items():
-        # Where two spellings claim one row the first stays, so that the order of a file decides.
-        if row not in vocabulary.keys:
+        _check_row(row)
+        # Where two tokens claim one row the first stays, so that the order of a file decides.
+        if row not in learned and not (isinstance(token, str) and token in added):
             vocabulary.add(token, row, spelled)
-    for token, row in added.items():
-        vocabulary.add(token, row, spelling.plain)
+            learned[row] = token
+    return _with_added(vocabulary, list(added.items()), learned)
+
+
+def _with_added(
+    vocabulary: Vocabulary, added: Iterable[tuple[str, Any]], learned: Mapping[Any, Any]
+) -> Vocabulary:
+    """Added tokens are plain text; they never drive out another token that was learned."""
+    claims = 0
+    for token, row in added:
+        _check_row(row)
+        if learned.get(row, token) == token:
+            vocabulary.add(token, row, spelling.plain)
+        else:
+            claims += 1
+    if claims:
+        vocabulary.notes.append(f"{claims} added tokens claim a row that a learned token owns.")
     return vocabulary
 
 
@@ -191,6 +206,11 @@ def _lines(path: Path) -> list[bytes]:
     if lines and all(line.endswith(b"\r") for line in lines):
         return [line[:-1] for line in lines]
     return lines
+
+
+def _check_row(row: Any) -> None:
+    if not isinstance(row, int) or isinstance(row, bool) or row < 0:
+        raise EmbtieError("A token's row is not a whole number from 0 on.", _EXPECTED)
 
 
 def _check_tokens(tokens: Iterable[Any]) -> None:

