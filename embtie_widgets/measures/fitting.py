@@ -82,7 +82,7 @@ def _chance(
     permuted = {f"{b} permuted": (plan.matrices[b], plan.permuted) for _, b in pairs}
     products = {(a, b): (a, f"{b} permuted") for a, b in pairs}
     found = accumulate(chosen | permuted, products, (), how, progress)
-    return replace(found, gram=whole.gram, square=whole.square, sums=whole.sums)
+    return replace(found, gram=whole.gram, square=whole.square, sample=whole.sample)
 
 
 def _fit(plan: Plan, moments: Moments, pair: Pair, how: Arithmetic) -> maps.Map:

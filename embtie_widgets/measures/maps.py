@@ -13,7 +13,7 @@ import torch
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.moments import Moments, Pair, symmetrise
-from embtie_widgets.measures.polar import polar_factor
+from embtie_widgets.measures.polar import Polar, polar_factor
 
 # Relative rounding of a product summed in float64 from blocks of float32 (measured), and of one
 # in float64.
@@ -88,9 +88,21 @@ def _orthogonal(moments: Moments, pair: Pair, ridge: float, rounding: float) -> 
     facts: dict[str, Any] = {"shape": list(cross.shape)}
     if cross.shape[0] == cross.shape[1]:
         facts["determinant"] = int(torch.linalg.slogdet(polar.factor.float()).sign.item())
-    entry = rounding * (moments.square[pair[0]] * moments.square[pair[1]]) ** 0.5
-    error = entry * polar.inverse_sum / (2 * min(cross.shape) * max(cross.shape))
-    return Map("orthogonal", polar.factor, facts, error)
+    return Map("orthogonal", polar.factor, facts, _turning(moments, pair, polar, rounding))
+
+
+def _turning(moments: Moments, pair: Pair, polar: Polar, rounding: float) -> float:
+    """How far rounding in the product turns the mapped rows: root mean square of their cosines.
+
+    An error E of M = U S V^T turns R by E_ij / (s_i + s_j) in the singular basis, at most
+    E_ij / (2 sqrt(s_i s_j)).  What a row feels of it is its own weight in these directions,
+    x^T (M M^T)^(-1/2) x and y^T (M^T M)^(-1/2) y, averaged here over a sample of the rows.
+    """
+    x, y = (moments.sample[name] for name in pair)
+    size = (moments.square[pair[0]] * moments.square[pair[1]] / polar.factor.numel()) ** 0.5
+    felt_x = ((x @ polar.factor) * (x @ polar.inverse.T)).sum() / x.square().sum()
+    felt_y = ((y @ polar.factor.T) * (y @ polar.inverse)).sum() / y.square().sum()
+    return float(rounding * size * (felt_x * felt_y).abs().sqrt() / 2)
 
 
 def _linear(moments: Moments, pair: Pair, ridge: float, rounding: float) -> Map:

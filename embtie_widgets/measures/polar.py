@@ -16,10 +16,10 @@ _CLOSE = 1e-2
 
 @dataclass(frozen=True)
 class Polar:
-    """`factor` (d1, d2) with orthonormal columns or rows; `inverse_sum` is the sum of 1/sigma_i."""
+    """`factor` (d1, d2) with orthonormal columns or rows, `inverse` (d2, d1) of the matrix."""
 
     factor: torch.Tensor
-    inverse_sum: float
+    inverse: torch.Tensor
 
 
 def polar_factor(matrix: torch.Tensor, exact: bool = True) -> Polar:
@@ -36,7 +36,8 @@ def polar_factor(matrix: torch.Tensor, exact: bool = True) -> Polar:
         if found is not None:
             return found
     left, sigma, right = torch.linalg.svd(matrix, full_matrices=False)
-    return Polar(left @ right, float((1.0 / sigma.clamp_min(1e-300)).sum()))
+    inverse = right.T @ (left.T / sigma.clamp_min(torch.finfo(sigma.dtype).tiny)[:, None])
+    return Polar(left @ right, inverse)
 
 
 def _newton(matrix: torch.Tensor, exact: bool) -> Polar | None:
@@ -60,7 +61,7 @@ def _newton(matrix: torch.Tensor, exact: bool) -> Polar | None:
     if exact:
         factor = _polish(factor)
     assert first_inverse is not None  # noqa: S101 - the loop ran
-    return Polar(factor, abs(float((first_inverse.T * factor).sum())) / size)
+    return Polar(factor, first_inverse / size)
 
 
 def _step(current: torch.Tensor, inverse: torch.Tensor) -> tuple[torch.Tensor, float, float]:
