@@ -31,7 +31,7 @@ def alignment(cosine: np.ndarray, **changed: Any) -> Alignment:
         "floor_mean": 0.17,
         "floor_expected": 0.18,
         "description": {"kind": "linear"},
-        "settings": {},
+        "settings": {"device": "cpu", "stored": {"In": "float16", "Out": "float16"}},
     }
     return Alignment(**known | changed)
 
@@ -46,7 +46,7 @@ def pair_result(n: int = 300, shift: float = 0.0, **settings: Any) -> PairAlignm
         for (name, level), row in zip(levels.items(), noise, strict=True)
     }
     rows = np.arange(n)
-    model = {"revision": None, "shape": [n, 16], "dtype": "float32", "notes": []}
+    model = {"revision": None, "rows": n, "width": 16, "dtype": "float16", "notes": []}
     return PairAlignment(
         comparisons=parts,
         rows_a=rows,
@@ -75,7 +75,7 @@ def pair_result(n: int = 300, shift: float = 0.0, **settings: Any) -> PairAlignm
             "ridge": 0.0,
             "holdout": 0.2,
             "seed": 0,
-            "device": "cpu",
+            "device": "auto",
             **settings,
         },
         hashes={"In": "aa11", "Out": "bb22", "Tied": "cc33"},

@@ -224,7 +224,7 @@ def caption(result: PairAlignment) -> str:
         " and ".join(_model(facts) for facts in result.models.values()),
         _map_text(settings),
         _split_text(settings),
-        *(str(settings[key]) for key in ("dtype", "device") if settings.get(key)),
+        _machine_text(part.settings),
         f"95 % bootstrap intervals over tokens; {BINS} bins",
     ]
     return "; ".join(fact for fact in facts if fact) + "."
@@ -238,6 +238,12 @@ def _model(facts: dict[str, Any]) -> str:
 def _map_text(settings: dict[str, Any]) -> str:
     text = f"{settings.get('map', '?')} map, {'' if settings.get('center') else 'not '}centred"
     return text + (f", ridge {settings['ridge']:g}" if settings.get("ridge") else "")
+
+
+def _machine_text(settings: dict[str, Any]) -> str:
+    stored = ", ".join(dict.fromkeys(map(str, settings.get("stored", {}).values())))
+    said = [f"stored as {stored}" if stored else "", settings.get("device", "")]
+    return ", on ".join(text for text in said if text)
 
 
 def _split_text(settings: dict[str, Any]) -> str:

@@ -201,4 +201,8 @@ def _bands(result: PairAlignment) -> str:
         [escape(band["band"]), f"{band['tokens']:,}", *(number(band.get(name)) for name in names)]
         for band in result.bands
     ]
-    return table(["occurs", "tokens", *map(_named, names)], rows, "mean cosine by token frequency")
+    return table(
+        ["times in the corpus", "tokens", *map(_named, names)],
+        rows,
+        "mean cosine by token frequency",
+    )

@@ -116,7 +116,15 @@ def pair_facts(result: PairAlignment) -> str:
         [[f"{count:,}" for count in result.counts.values()]],
         "how the vocabularies match",
     )
-    return f"{models}<h4>Vocabulary match, in rows</h4>{counts}{_notes(result.notes)}"
+    hashes = table(
+        ["SHA-256 as stored", ""],
+        [[escape(name), f"<code>{escape(value)}</code>"] for name, value in result.hashes.items()],
+        "the matrices by hash",
+    )
+    return (
+        f"{models}<h4>Vocabulary match, in rows</h4>{counts}"
+        f"<h4>Matrices</h4>{hashes}{_notes(result.notes)}"
+    )
 
 
 _COUNT_NAMES = {

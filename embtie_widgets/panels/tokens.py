@@ -7,7 +7,7 @@ from embtie_widgets.charts.tokens import TokenRows
 from embtie_widgets.results import PairAlignment
 from embtie_widgets.widgets import TokenTable
 
-_FIRST_SORT = "Out->Tied"
+_FIRST_SORTS = ("count", "Out->Tied")
 
 
 class TokenView:
@@ -19,7 +19,7 @@ class TokenView:
         select: Callable[[set[int]], None],
         callback: Callable[[Callable[..., Any]], Callable[..., None]],
     ) -> None:
-        self.table = TokenTable(sort=_FIRST_SORT, descending=True)
+        self.table = TokenTable(descending=True)
         self._rows: TokenRows | None = None
         self._selection, self._select, self._drawing = selection, select, False
         asked = ["query", "sort", "descending", "page"]
@@ -30,6 +30,9 @@ class TokenView:
         """Show the tokens of another result; search and sort stay."""
         self._rows = TokenRows(result)
         self.table.columns = self._rows.columns
+        names = [column["name"] for column in self._rows.columns]
+        if self.table.sort not in names:
+            self.table.sort = next((name for name in _FIRST_SORTS if name in names), "token")
         self.refresh()
 
     def refresh(self) -> None:
