@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.cache import entry_key, keep, recall
 from embtie_widgets.jobs.estimate import experience
 from embtie_widgets.measures.alignment import COMPARISONS, align_many
 from embtie_widgets.measures.checks import self_pair_cosine
@@ -42,6 +43,19 @@ def run_align(request: AlignRequest, progress: Progress) -> PairAlignment:
     progress("matching", 0, 1)
     matched = match(a, b)
     roles = _roles(a, b, matched, request.role_b)
+    key = entry_key(request, roles.hashes)
+    known: PairAlignment | None = recall(key)
+    if known is not None:
+        return replace(known, settings=known.settings | {"cached": True})
+    result = _measure(request, a, b, matched, roles, progress)
+    result = replace(result, notes=(*swapped, *result.notes))
+    keep(key, result)
+    return result
+
+
+def _measure(
+    request: AlignRequest, a: Loaded, b: Loaded, matched: Match, roles: Roles, progress: Progress
+) -> PairAlignment:
     values = {name: _take(roles.matrices[name], roles.rows[name]) for name in roles.matrices}
     checks = {"self-pair cosine": self_pair_cosine(next(iter(values.values())), request.map)}
     found = _compare(request, values, roles, progress)
@@ -58,8 +72,8 @@ def run_align(request: AlignRequest, progress: Progress) -> PairAlignment:
         bands=bands(token_counts, scores) if token_counts is not None else (),
         checks=checks,
         models={"A": describe(a), "B": describe(b)},
-        notes=(*swapped, *roles.notes, *_own_notes(a, b), *matched.notes, *_left_out(found)),
-        settings={**request.to_dict(), "policy": matched.policy},
+        notes=(*roles.notes, *_own_notes(a, b), *matched.notes, *_left_out(found)),
+        settings={**request.to_dict(), "policy": matched.policy, "cached": False},
         hashes=roles.hashes,
     )
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.requests import Request
+from embtie_widgets.results import PairAlignment
 
 logger = logging.getLogger("embtie")
 _QUIET_SECONDS = 0.1
@@ -31,7 +32,7 @@ class Outcome:
     """How a job ended: exactly one of a result, an error, or cancelled."""
 
     request: Request
-    result: Any = None
+    result: PairAlignment | None = None
     error: EmbtieError | None = None
     cancelled: bool = False
     seconds: float = 0.0
@@ -99,7 +100,10 @@ class Job:
         except Exception as fault:
             self._close(Outcome(self.request, error=_told(fault), seconds=self._elapsed()))
         else:
-            self._close(Outcome(self.request, result=result, seconds=self._elapsed()))
+            cached = bool(result.settings.get("cached", False))
+            self._close(
+                Outcome(self.request, result=result, seconds=self._elapsed(), cached=cached)
+            )
 
     def _elapsed(self) -> float:
         return time.monotonic() - self.started

@@ -9,8 +9,10 @@ import embtie_widgets as ew
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import runner as runner_module
 from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
+from tests.sample_results import pair_result
 
 REQUEST = ew.AlignRequest()
+RESULT = pair_result(cached=True)
 
 
 class Ear:
@@ -41,7 +43,7 @@ def test_a_job_tells_its_stages_and_then_its_result():
     def run(request, progress):
         progress("reading", 0, 2)
         progress("fitting", 1, 2)
-        return "result"
+        return RESULT
 
     Job(REQUEST, ear).work(run)
     assert [(s.stage, s.done, s.total) for s in ear.stages] == [
@@ -49,8 +51,9 @@ def test_a_job_tells_its_stages_and_then_its_result():
         ("fitting", 1, 2),
     ]
     (outcome,) = ear.outcomes
-    assert outcome.result == "result"
+    assert outcome.result is RESULT
     assert outcome.error is None
+    assert outcome.cached
     assert not outcome.cancelled
 
 
@@ -64,7 +67,7 @@ def test_cancel_frees_the_listener_at_once_and_stops_the_work_at_its_next_block(
             progress("block", block, 5)
             reached.set()
             assert go_on.wait(10)
-        return "late"
+        return RESULT
 
     job = Job(REQUEST, ear)
     thread = threading.Thread(target=job.work, args=(run,))
@@ -84,7 +87,7 @@ def test_a_newer_request_silences_the_older_one(monkeypatch, executor):
     def work(job):
         started.set()
         assert go_on.wait(10)
-        job.work(lambda request, progress: request.seed)
+        job.work(lambda request, progress: pair_result(seed=request.seed))
 
     monkeypatch.setattr(runner_module, "_work", work)
     runner = Runner(executor)
@@ -93,7 +96,7 @@ def test_a_newer_request_silences_the_older_one(monkeypatch, executor):
     runner.submit(ew.AlignRequest(seed=2), newer)
     go_on.set()
     assert newer.ended.wait(10)
-    assert newer.outcomes[0].result == 2
+    assert newer.outcomes[0].result.settings["seed"] == 2
     assert older.outcomes == []
 
 
@@ -135,6 +138,7 @@ def test_blocks_in_quick_succession_are_not_all_told():
     def run(request, progress):
         for block in range(10_000):
             progress("multiplying", block, 10_000)
+        return RESULT
 
     Job(REQUEST, ear).work(run)
     assert 1 <= len(ear.stages) < 100

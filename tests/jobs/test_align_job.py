@@ -1,0 +1,142 @@
+"""A request carried out end to end, on models written for the purpose."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+import embtie_widgets as ew
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs import align as align_job
+from embtie_widgets.jobs import cache
+
+ROWS, WIDTH = 120, 6
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def matrices():
+    generator = torch.Generator().manual_seed(5)
+    e, u = torch.randn(2, ROWS, WIDTH, generator=generator)
+    turn = torch.linalg.qr(torch.randn(WIDTH, WIDTH, generator=generator))[0]
+    return {"e": e, "u": u, "w": u @ turn}
+
+
+@pytest.fixture
+def files(tmp_path, matrices):
+    """Files of the three matrices and of two token lists; B lists A's tokens backwards, and four
+    of its own."""
+    for name, matrix in matrices.items():
+        stored = torch.cat([matrix.flip(0), torch.randn(4, WIDTH)]) if name == "w" else matrix
+        save_file({"weight": stored.contiguous()}, tmp_path / f"{name}.safetensors")
+    tokens = [f"t{row}" for row in range(ROWS)]
+    (tmp_path / "a.txt").write_text("\n".join(tokens) + "\n")
+    (tmp_path / "b.txt").write_text("\n".join([*tokens[::-1], "w", "x", "y", "z"]) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def request_(files):
+    a = ew.ModelRef(
+        str(files / "e.safetensors"),
+        output_file=str(files / "u.safetensors"),
+        tokens_file=str(files / "a.txt"),
+    )
+    b = ew.ModelRef(
+        str(files / "w.safetensors"), tokens_file=str(files / "b.txt"), treat_as_tied=True
+    )
+    return ew.AlignRequest(a=a, b=b, map="orthogonal")
+
+
+def test_the_planted_rotation_is_found_across_vocabularies(request_, matrices):
+    result = ew.run(request_)
+    assert result.comparisons["Out->Tied"].mean == pytest.approx(1.0, abs=1e-5)
+    alone = ew.align(matrices["e"], matrices["w"], "orthogonal")
+    np.testing.assert_allclose(result.comparisons["In->Tied"].cosine, alone.cosine, atol=1e-6)
+    assert result.counts["matched"] == ROWS
+    assert result.counts["only_b"] == 4
+    assert result.tokens[3] == b"t3"
+    assert result.rows_b[3] == ROWS - 4
+    assert any("choice" in note or "treat" in note for note in result.notes)
+
+
+def test_the_norms_are_those_of_the_matched_rows(request_, matrices):
+    norms = ew.run(request_).norms
+    for name, matrix in zip(("In", "Out", "Tied"), matrices.values(), strict=True):
+        np.testing.assert_allclose(norms[name], matrix.double().norm(dim=1), rtol=1e-6)
+
+
+def test_a_second_run_is_recalled_and_says_so(request_, monkeypatch):
+    first = ew.run(request_)
+    monkeypatch.setattr(align_job, "align_many", None)
+    again = ew.run(request_)
+    assert (first.settings["cached"], again.settings["cached"]) == (False, True)
+    assert again.summary() == first.summary()
+    assert again.notes == first.notes
+
+
+def test_a_changed_file_is_measured_anew(request_, files):
+    first = ew.run(request_)
+    save_file({"weight": torch.randn(ROWS + 4, WIDTH)}, files / "w.safetensors")
+    again = ew.run(request_)
+    assert again.hashes["Tied"] != first.hashes["Tied"]
+    assert again.comparisons["Out->Tied"].mean < 0.9
+
+
+def test_a_damaged_entry_is_made_anew(request_):
+    first = ew.run(request_)
+    (entry,) = cache.cache_folder().iterdir()
+    entry.write_bytes(entry.read_bytes()[:2000])
+    again = ew.run(request_)
+    assert not again.settings["cached"]
+    assert again.summary() == first.summary()
+
+
+def test_a_tied_first_model_changes_places_and_a_note_says_so(request_):
+    straight = ew.run(request_)
+    turned = ew.run(dataclasses.replace(request_, a=request_.b, b=request_.a))
+    assert turned.summary() == straight.summary()
+    assert "changed places" in turned.notes[0]
+
+
+def test_a_model_without_output_matrix_gives_what_it_can(request_, files):
+    bare = dataclasses.replace(request_.a, output_file=None)
+    result = ew.run(dataclasses.replace(request_, a=bare))
+    assert list(result.comparisons) == ["In->Tied"]
+    assert any("Out is left out" in note for note in result.notes)
+
+
+def test_an_untied_second_model_gives_the_side_that_was_asked_for(request_, matrices):
+    both = dataclasses.replace(request_, b=request_.a)
+    by_input = ew.run(dataclasses.replace(both, role_b="input"))
+    by_output = ew.run(dataclasses.replace(both, role_b="output"))
+    assert by_input.comparisons["In->Tied"].mean == pytest.approx(1.0)
+    assert by_output.comparisons["Out->Tied"].mean == pytest.approx(1.0)
+    assert any("Tied stands for its output matrix" in note for note in by_output.notes)
+    assert any("Tied stands for its input matrix" in note for note in ew.run(both).notes)
+
+
+def test_a_side_that_is_not_there_is_refused(request_, files):
+    bare = ew.ModelRef(str(files / "w.safetensors"), tokens_file=str(files / "b.txt"))
+    with pytest.raises(EmbtieError, match="no output matrix"):
+        ew.run(dataclasses.replace(request_, b=bare, role_b="output"))
+
+
+def test_the_bundled_pair_shows_what_tying_does():
+    result = ew.run(ew.AlignRequest())
+    found = result.comparisons
+    assert found["Out->Tied"].heldout_mean > found["In->Tied"].heldout_mean + 0.2
+    assert found["In->Tied"].heldout_mean > found["In->Tied"].floor_mean
+    assert result.checks["self-pair cosine"] == pytest.approx(1.0)
+    assert sum(band["tokens"] for band in result.bands) == len(result.tokens)
+    assert result.models["A"]["tied"] == "untied"
+    assert result.models["B"]["tied"] == "tied"
+    frame = result.to_frame()
+    assert len(frame) == len(result.tokens)
+    assert {"token", "bytes", "row_a", "count", "norm In", "Out->Tied"} <= set(frame.columns)
