@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from embtie_widgets.requests import AlignRequest, ModelRef
     from embtie_widgets.sources.load import load
     from embtie_widgets.sources.matching import match
+    from embtie_widgets.sources.parameters import parameters
     from embtie_widgets.training.twins import train_twins
 
 _HOME = {
@@ -28,6 +29,7 @@ _HOME = {
     "dashboard": "app.dashboard",
     "load": "sources.load",
     "match": "sources.matching",
+    "parameters": "sources.parameters",
     "run": "jobs.run",
     "train_twins": "training.twins",
 }
@@ -42,6 +44,7 @@ __all__ = [
     "dashboard",
     "load",
     "match",
+    "parameters",
     "run",
     "train_twins",
 ]

@@ -4,15 +4,19 @@ import unicodedata
 
 _SPACE, _NEWLINE, _TAB, _RETURN = "␣", "⏎", "⇥", "␍"
 _SIGNS = {" ": _SPACE, "\n": _NEWLINE, "\t": _TAB, "\r": _RETURN}
-_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
+# Letters, marks and symbols by category that draw nothing: fillers, joiners, variation selectors.
+_BLANK = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0}
+_BLANK |= {*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
 
 
 def display_token(key: bytes | None, limit: int = 60) -> str:
     """The token's letters, with visible signs for what cannot be seen.
 
     Spaces, newlines and tabs become signs; bytes that are not UTF-8 become `\\xe4`; control,
-    format and direction characters become `U+202E`; the empty token is `(empty)`, a row without
-    token `(no token)`.  Longer texts are cut with an ellipsis at `limit`; 0 never cuts.
+    format and direction characters become `[U+202E]`; a combining mark at the start sits on a
+    dotted circle; the empty token is `(empty)`, a row without token `(no token)`.  Longer texts
+    are cut with an ellipsis at `limit`; 0 never cuts.
     """
     if key is None:
         return "(no token)"
@@ -20,6 +24,8 @@ def display_token(key: bytes | None, limit: int = 60) -> str:
         return "(empty)"
     text = key.decode("utf-8", errors="surrogateescape")
     shown = "".join(map(_sign, text))
+    if unicodedata.category(shown[0]).startswith("M"):
+        shown = "◌" + shown
     return shown if limit == 0 or len(shown) <= limit else shown[: limit - 1] + "…"
 
 
@@ -29,7 +35,6 @@ def _sign(character: str) -> str:
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
-    category = unicodedata.category(character)
-    if category in _INVISIBLE or (category == "Zs"):
+    if unicodedata.category(character) in _INVISIBLE or code in _BLANK:
         return f"[U+{code:04X}]"
     return character

@@ -62,6 +62,11 @@ def read_gguf(path: Path) -> Sourced:
     )
 
 
+def gguf_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Every tensor's shape, from the header."""
+    return {t.name: tuple(int(size) for size in t.shape) for t in _open(path).tensors}
+
+
 def _silent(found: Found) -> Found:
     """A GGUF file has no tie flag: with a stored output there is nothing to disagree with."""
     return Found(found.input, found.output, found.head_fault, None, found.has_head, found.family)

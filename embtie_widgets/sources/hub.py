@@ -60,6 +60,21 @@ def open_hub(ref: str, revision: str | None) -> tuple[HubFiles | FolderFiles, st
     return HubFiles(ref, revision, commit, names), commit, []
 
 
+def header_shapes(ref: str, commit: str | None) -> dict[str, tuple[int, ...]]:
+    """Every tensor's shape, from the headers alone: no weights are downloaded."""
+    try:
+        metadata = huggingface_hub.HfApi().get_safetensors_metadata(ref, revision=commit)
+    except errors.NotASafetensorsRepoError:
+        raise EmbtieError(
+            f"'{ref}' has no safetensors files, so its sizes cannot be read alone.",
+            "Download it and name its folder.",
+        ) from None
+    except Exception as error:
+        raise explain(error, ref, commit) from None
+    files = metadata.files_metadata.values()
+    return {name: tuple(t.shape) for file in files for name, t in file.tensors.items()}
+
+
 def _cached(ref: str, revision: str | None) -> Path | None:
     try:
         folder = huggingface_hub.snapshot_download(ref, revision=revision, local_files_only=True)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources import hub, live, matrices
-from embtie_widgets.sources.files import FolderFiles
+from embtie_widgets.sources.files import Files, FolderFiles
 from embtie_widgets.sources.folder import read_checkpoint
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.reading import check_start, sentences
@@ -59,10 +60,21 @@ def _read(ref: Any, revision: str | None) -> tuple[Sourced, Any]:
     raise EmbtieError(f"A model cannot be loaded from a {type(ref).__name__}.", _KINDS)
 
 
-def _read_named(ref: str, revision: str | None) -> Sourced:
+@dataclass(frozen=True)
+class Place:
+    """Where a named checkpoint's files are."""
+
+    kind: str
+    files: Files
+    revision: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def find(ref: str, revision: str | None = None) -> Place | Path:
+    """The files that a name stands for, or the one file; an EmbtieError where there are none."""
     if ref in BUNDLED:
         _no_revision(revision, "A bundled model")
-        return _read_bundled(ref)
+        return Place("bundled", FolderFiles(_DATA / ref, name=ref))
     if not ref.strip() or not ref.isprintable() or len(ref) > _LONGEST:
         raise EmbtieError("The model's name is empty or no plain text.", _KINDS)
     path = _local(ref)
@@ -70,19 +82,25 @@ def _read_named(ref: str, revision: str | None) -> Sourced:
         local = "folder" if path.is_dir() else "file" if path.is_file() else ""
     if local == "folder":
         _no_revision(revision, "A folder")
-        return read_checkpoint(FolderFiles(path), "folder")
+        return Place("folder", FolderFiles(path))
     if local == "file" or _names_a_file(ref):
         _no_revision(revision, "A file")
-        return _read_file(path)
+        return path
     if not hub.is_hub_id(ref):
         raise EmbtieError(f"There is no folder or file '{path.name or ref}' here.", _KINDS)
-    return _read_hub(ref, revision)
+    files, commit, notes = hub.open_hub(ref, revision)
+    return Place("hub", files, commit, tuple(notes))
 
 
-def _read_bundled(name: str) -> Sourced:
-    sourced = read_checkpoint(FolderFiles(_DATA / name, name=name), "bundled")
+def _read_named(ref: str, revision: str | None) -> Sourced:
+    place = find(ref, revision)
+    if isinstance(place, Path):
+        return _read_file(place)
+    sourced = read_checkpoint(place.files, place.kind)
+    sourced.revision = place.revision
+    sourced.notes = [*place.notes, *sourced.notes]
     counts = _DATA / "token_counts.npy"
-    if counts.is_file():
+    if place.kind == "bundled" and counts.is_file():
         sourced.token_counts = np.load(counts, allow_pickle=False).astype(np.int64)
     return sourced
 
@@ -97,14 +115,6 @@ def _read_file(path: Path) -> Sourced:
     if path.suffix in matrices.SUFFIXES:
         return matrices.read_pair(path, None)
     raise EmbtieError(f"'{path.name}' is no file that embtie reads.", _KINDS)
-
-
-def _read_hub(ref: str, revision: str | None) -> Sourced:
-    files, commit, notes = hub.open_hub(ref, revision)
-    sourced = read_checkpoint(files, "hub")
-    sourced.revision = commit
-    sourced.notes = [*notes, *sourced.notes]
-    return sourced
 
 
 def _names_a_file(ref: str) -> bool:

@@ -1,0 +1,88 @@
+"""Parameter counts of a model as untied and as tied, from headers alone."""
+
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+import torch
+
+import embtie_widgets as ew
+from tests.sources.models import edit_tensors, llama, saved
+
+
+def total(model: Any) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_tied_and_untied_models_give_the_same_five_numbers(tmp_path: Path, alive: bool) -> None:
+    tied, untied = llama(tied=True), llama()
+    folders = (saved(tied, tmp_path / "t"), saved(untied, tmp_path / "u"))
+    for source in (tied, untied) if alive else folders:
+        found = ew.parameters(source)
+        assert (found.untied, found.tied) == (total(untied), total(tied))
+        assert (found.saved, found.embedding) == (256, 512)
+        assert found.share == pytest.approx(512 / total(untied))
+
+
+def test_a_second_equal_copy_is_not_counted(tmp_path: Path) -> None:
+    model = llama()
+    model.lm_head.weight.data.copy_(model.model.embed_tokens.weight.data)
+    found = ew.parameters(saved(model, tmp_path))
+    assert (found.untied, found.tied) == (total(model), total(model) - 256)
+    assert found.settings["stored"] == total(model)
+
+
+def test_sharded_checkpoints_count_the_same(tmp_path: Path) -> None:
+    whole = ew.parameters(saved(llama(), tmp_path / "a"))
+    parts = saved(llama(), tmp_path / "b", max_shard_size="2KB")
+    assert ew.parameters(parts).untied == whole.untied
+    next(iter(sorted(parts.glob("*-00002-of-*")))).unlink()
+    with pytest.raises(ew.EmbtieError, match="missing or broken"):
+        ew.parameters(parts)
+
+
+def test_stored_buffers_are_no_parameters(tmp_path: Path) -> None:
+    folder = saved(llama(), tmp_path)
+    before = ew.parameters(folder)
+    buffer = {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)}
+    edit_tensors(folder, **buffer)
+    assert ew.parameters(folder).untied == before.untied
+
+
+def test_a_quantised_body_is_refused(tmp_path: Path) -> None:
+    folder = saved(llama(), tmp_path)
+    edit_tensors(folder, **{"model.layers.0.mlp.up_proj.qweight": torch.ones(2, 2)})
+    with pytest.raises(ew.EmbtieError, match="quantised"):
+        ew.parameters(folder)
+
+
+def test_a_gguf_file_is_counted(tmp_path: Path) -> None:
+    writer = gguf.GGUFWriter(tmp_path / "m.gguf", "llama")
+    writer.add_tensor("token_embd.weight", np.ones((8, 4), np.float32))
+    writer.add_tensor("blk.0.attn_q.weight", np.ones((4, 4), np.float32))
+    for step in ("write_header_to_file", "write_kv_data_to_file", "write_tensors_to_file", "close"):
+        getattr(writer, step)()
+    found = ew.parameters(tmp_path / "m.gguf")
+    assert (found.untied, found.tied, found.share) == (80, 48, 0.8)
+
+
+@pytest.mark.parametrize("ref", [3, None, ("a.npy", "b.npy")])
+def test_what_is_no_whole_model_is_refused(ref: Any) -> None:
+    with pytest.raises(ew.EmbtieError, match="cannot be counted"):
+        ew.parameters(ref)
+
+
+def test_a_matrix_file_is_no_whole_model(tmp_path: Path) -> None:
+    np.save(tmp_path / "e.npy", np.ones((3, 2)))
+    with pytest.raises(ew.EmbtieError, match="no whole model"):
+        ew.parameters(tmp_path / "e.npy")
+
+
+def test_the_bundled_pair_saves_one_matrix() -> None:
+    tied, untied = ew.parameters("nano-tied"), ew.parameters("nano-untied")
+    assert tied.saved == untied.saved == ew.load("nano-tied").input.numel()
+    assert tied.untied == untied.untied
+    assert list(tied.to_frame().columns) == ["untied", "tied", "saved", "embedding", "share"]
