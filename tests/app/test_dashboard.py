@@ -1,0 +1,76 @@
+from pathlib import Path
+
+import ipywidgets as w
+import nbclient
+import nbformat
+import pytest
+
+from embtie_widgets.app.dashboard import TABS, Dashboard, Tab
+from embtie_widgets.app.serve import notebook
+from embtie_widgets.panels.frame import Panel
+from tests.panels.fake_jobs import FakeRunner, parts
+
+
+def toy(name: str, made: list[str]) -> Tab:
+    def make() -> Panel:
+        made.append(name)
+        return Panel(None, **parts(FakeRunner()))
+
+    return Tab(name, make)
+
+
+def test_a_panel_is_made_when_its_tab_is_first_opened() -> None:
+    made: list[str] = []
+    app = Dashboard((toy("one", made), toy("two", made)))
+    assert made == ["one"]
+    app.tabs.value = "two"
+    app.tabs.value = "one"
+    assert made == ["one", "two"]
+    assert app.panel is app.panels["one"]
+
+
+def test_one_panel_alone_has_no_tab_bar() -> None:
+    one, two = Dashboard((toy("one", []),)), Dashboard((toy("one", []), toy("two", [])))
+    assert one.tabs not in one.children
+    assert two.tabs in two.children
+
+
+def test_the_dashboard_has_the_alignment_panel() -> None:
+    assert [tab.name for tab in TABS] == ["Alignment"]
+    assert isinstance(Dashboard().panel, w.VBox)
+
+
+@pytest.fixture(scope="module")
+def path() -> Path:
+    return notebook()
+
+
+def test_the_notebook_is_short_and_stores_nothing(path: Path) -> None:
+    book = nbformat.read(path, as_version=4)
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    assert sum(len(cell.source.splitlines()) for cell in code) <= 6
+    assert not any(cell.outputs or cell.execution_count for cell in code)
+    assert "widgets" not in book.metadata
+    assert book.metadata.voila.template == "embtie"
+    assert any("Run to start the app" in cell.source for cell in book.cells)
+
+
+def test_the_notebook_runs_and_its_names_hold_results(path: Path, tmp_path: Path) -> None:
+    book = nbformat.read(path, as_version=4)
+    check = (
+        "import sys\n"
+        "assert 'torch' not in sys.modules\n"
+        "panel = app.panel\n"
+        "panel.map.value = 'orthogonal'\n"
+        "result = panel.run()\n"
+        "print(result.settings['map'], panel.state.stale, panel.notice.value)\n"
+    )
+    book.cells.append(nbformat.v4.new_code_cell(check))
+    client = nbclient.NotebookClient(
+        book, timeout=120, resources={"metadata": {"path": str(tmp_path)}}
+    )
+    client.execute()
+    outputs = [out for cell in book.cells for out in cell.get("outputs", [])]
+    assert not any(out.output_type == "error" for out in outputs)
+    printed = "".join(out.text for out in outputs if out.get("name") == "stdout")
+    assert printed.split() == ["orthogonal", "False"]
