@@ -11,6 +11,7 @@ import embtie_widgets as ew
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import align as align_job
 from embtie_widgets.jobs import cache
+from embtie_widgets.jobs.lookup import token_card
 
 ROWS, WIDTH = 120, 6
 
@@ -140,3 +141,12 @@ def test_the_bundled_pair_shows_what_tying_does():
     frame = result.to_frame()
     assert len(frame) == len(result.tokens)
     assert {"token", "bytes", "row_a", "count", "norm In", "Out->Tied"} <= set(frame.columns)
+
+
+def test_the_card_of_a_token_shows_the_same_neighbours_where_the_spaces_are_turned(request_):
+    card = token_card(request_, 3, k=5)
+    assert card.neighbours.keys() == {"In", "Out", "Tied"}
+    out, tied = card.neighbours["Out"], card.neighbours["Tied"]
+    assert [position for position, _ in out] == [position for position, _ in tied]
+    assert 3 not in [position for position, _ in out]
+    assert [position for position, _ in card.neighbours["In"]] != [p for p, _ in out]

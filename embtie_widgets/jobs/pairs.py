@@ -1,0 +1,127 @@
+"""Two models opened for one comparison: matched rows, and which matrix stands for what."""
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.estimate import experience
+from embtie_widgets.progress import Progress, silent
+from embtie_widgets.requests import AlignRequest
+from embtie_widgets.sources.load import load
+from embtie_widgets.sources.loaded import Loaded
+from embtie_widgets.sources.matching import Match, match
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which matrices stand for In, Out and Tied, the row lists they are read by, and why."""
+
+    matrices: dict[str, torch.Tensor]
+    rows: dict[str, np.ndarray[Any, np.dtype[np.int64]]]
+    hashes: dict[str, str]
+    notes: tuple[str, ...]
+
+    def values(self) -> dict[str, torch.Tensor]:
+        """The matched rows of every matrix, (n, d) each, in the order of the match."""
+        return {name: _take(matrix, self.rows[name]) for name, matrix in self.matrices.items()}
+
+
+@dataclass(frozen=True)
+class OpenPair:
+    """Both models, their match, and the roles of their matrices."""
+
+    a: Loaded
+    b: Loaded
+    matched: Match
+    roles: Roles
+    notes: tuple[str, ...]
+
+
+_recent: dict[tuple[Any, ...], OpenPair] = {}
+_lock = threading.Lock()
+
+
+def open_pair(request: AlignRequest, progress: Progress = silent) -> OpenPair:
+    """Load both models, match their vocabularies and hand out the roles."""
+    progress("loading", 0, 2)
+    a = load(request.a)
+    progress("loading", 1, 2)
+    b = load(request.b)
+    for ref, loaded in ((request.a, a), (request.b, b)):
+        experience.saw(ref, (len(loaded.input), int(loaded.input.shape[1])))
+    a, b, swapped = _untied_first(a, b, request.role_b)
+    progress("matching", 0, 1)
+    matched = match(a, b)
+    pair = OpenPair(a, b, matched, _roles(a, b, matched, request.role_b), swapped)
+    with _lock:
+        _recent.clear()
+        _recent[_name(request)] = pair
+    return pair
+
+
+def recent_pair(request: AlignRequest) -> OpenPair:
+    """The pair of this request as it was last opened here, or opened now."""
+    with _lock:
+        known = _recent.get(_name(request))
+    return known or open_pair(request)
+
+
+def _name(request: AlignRequest) -> tuple[Any, ...]:
+    return (request.a, request.b, request.role_b)
+
+
+def describe(loaded: Loaded) -> dict[str, Any]:
+    """What is known of a model, as plain values."""
+    output = loaded.output
+    return {
+        "name": loaded.name,
+        "revision": loaded.revision,
+        "tied": loaded.tied,
+        "rows": len(loaded.input),
+        "width": int(loaded.input.shape[1]),
+        "output_rows": None if output is None else len(output),
+        "dtype": str(loaded.input.dtype).removeprefix("torch."),
+        "unique_parameters": loaded.unique_parameters,
+        "stored_parameters": loaded.stored_parameters,
+        "scales": dict(loaded.scales),
+        "notes": list(loaded.notes),
+    }
+
+
+def _untied_first(a: Loaded, b: Loaded, role: str) -> tuple[Loaded, Loaded, tuple[str, ...]]:
+    """The untied model as A, since it gives In and Out, where exactly one is untied."""
+    if role == "auto" and a.tied == "tied" and b.tied == "untied":
+        note = f"A is tied and B is not, so they changed places: {b.name} gives In and Out."
+        return b, a, (note,)
+    return a, b, ()
+
+
+def _roles(a: Loaded, b: Loaded, matched: Match, role: str) -> Roles:
+    matrices, rows, hashes = {"In": a.input}, {"In": matched.rows_a}, {"In": a.hashes["input"]}
+    notes = []
+    if a.output is not None:
+        matrices["Out"], rows["Out"], hashes["Out"] = a.output, matched.rows_a, a.hashes["output"]
+    else:
+        notes.append(f"{a.name} has no output matrix here ({a.tied}), so Out is left out.")
+    side = "output" if role == "output" else "input"
+    chosen = b.output if side == "output" else b.input
+    if chosen is None:
+        raise EmbtieError(
+            f"{b.name} has no output matrix ({b.tied}), and Tied was to be taken from there.",
+            "Choose its input matrix.",
+        )
+    if b.tied != "tied":
+        notes.append(f"{b.name} is not tied ({b.tied}): Tied stands for its {side} matrix.")
+    matrices["Tied"], rows["Tied"], hashes["Tied"] = chosen, matched.rows_b, b.hashes[side]
+    return Roles(matrices, rows, hashes, tuple(notes))
+
+
+def _take(matrix: torch.Tensor, rows: "np.ndarray[Any, np.dtype[np.int64]]") -> torch.Tensor:
+    """Those rows; a view where they are simply the first ones."""
+    if len(rows) and rows[-1] == len(rows) - 1 and bool((np.diff(rows) == 1).all()):
+        return matrix[: len(rows)]
+    return matrix[torch.from_numpy(rows)]
