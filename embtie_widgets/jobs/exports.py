@@ -1,0 +1,74 @@
+"""A result as files that carry what they were made with: data, settings, versions, hashes."""
+
+import io
+import json
+import zipfile
+from collections.abc import Collection
+from typing import Any
+
+from embtie_widgets.requests import Request
+from embtie_widgets.requests.reading import envelope, to_json
+from embtie_widgets.results import PairAlignment
+
+
+def summary(request: Request, result: PairAlignment) -> dict[str, Any]:
+    """Everything about the result that is not a number per token, as plain JSON values."""
+    from embtie_widgets import __version__
+
+    value = {
+        "embtie": __version__,
+        "request": envelope(request),
+        "summary": result.summary(),
+        "maps": {name: one.description for name, one in result.comparisons.items()},
+        "counts": result.counts,
+        "bands": result.bands,
+        "checks": result.checks,
+        "models": result.models,
+        "notes": result.notes,
+        "settings": result.settings,
+        "hashes": result.hashes,
+    }
+    return {name: plain(part) for name, part in value.items()}
+
+
+def plain(value: Any) -> Any:
+    """JSON has no NaN and no numpy: a number that is not there becomes null."""
+    if isinstance(value, dict):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def summary_json(request: Request, result: PairAlignment) -> str:
+    """The summary as text."""
+    return json.dumps(summary(request, result), indent=2, allow_nan=False)
+
+
+def csv_bytes(
+    request: Request, result: PairAlignment, positions: Collection[int] | None = None
+) -> bytes:
+    """One line per token, all or those at `positions`, under a line `# {settings}`.
+
+    `pandas.read_csv(file, skiprows=1)` reads it.
+    """
+    frame = result.to_frame()
+    if positions:
+        frame = frame.iloc[sorted(positions)]
+    head = "# " + json.dumps(summary(request, result), allow_nan=False) + "\n"
+    return head.encode() + frame.to_csv(index=False).encode()
+
+
+def zip_bytes(request: Request, result: PairAlignment, page: str) -> bytes:
+    """Request, summary, tokens and the offline page in one archive."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("request.json", to_json(request, indent=2) + "\n")
+        archive.writestr("result.json", summary_json(request, result))
+        archive.writestr("tokens.csv", csv_bytes(request, result))
+        archive.writestr("figure.html", page)
+    return file.getvalue()

@@ -1,0 +1,47 @@
+"""Exported files: readable by others, with their settings inside."""
+
+import io
+import json
+import math
+import zipfile
+
+import numpy as np
+import pandas as pd
+
+import embtie_widgets as ew
+from embtie_widgets.jobs import exports
+from embtie_widgets.requests import read_request
+from tests.sample_results import pair_result
+
+REQUEST = ew.AlignRequest(map="orthogonal", seed=3)
+
+
+def test_a_csv_holds_its_settings_and_every_token():
+    data = exports.csv_bytes(REQUEST, pair_result())
+    head = data.split(b"\n", 1)[0]
+    known = json.loads(head.removeprefix(b"# "))
+    assert read_request(known["request"]) == REQUEST
+    assert known["embtie"] == ew.__version__
+    frame = pd.read_csv(io.BytesIO(data), skiprows=1, keep_default_na=False)
+    assert len(frame) == 300
+    assert bytes.fromhex(frame["bytes"][8]) == pair_result().tokens[8]
+
+
+def test_a_selection_is_exported_alone():
+    data = exports.csv_bytes(REQUEST, pair_result(), {7, 2, 9})
+    assert pd.read_csv(io.BytesIO(data), skiprows=1)["row_a"].tolist() == [2, 7, 9]
+
+
+def test_a_number_that_is_not_there_becomes_null():
+    value = exports.plain({"a": math.nan, "b": (np.float32("inf"), 1), 2: np.arange(2)})
+    assert value == {"a": None, "b": [None, 1], "2": [0, 1]}
+    assert json.dumps(exports.plain({"x": np.bool_(True)})) == '{"x": true}'
+
+
+def test_the_archive_reopens_to_the_same_request():
+    data = exports.zip_bytes(REQUEST, pair_result(), "<html></html>")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert archive.testzip() is None
+        names = {"request.json", "result.json", "tokens.csv", "figure.html"}
+        assert set(archive.namelist()) == names
+        assert read_request(archive.read("request.json").decode()) == REQUEST
