@@ -187,7 +187,7 @@ def _layout(result: PairAlignment | None) -> dict[str, Any]:
         "hovermode": "closest",
         "dragmode": "zoom",
         "xaxis": {
-            "title": {"text": "cosine of each mapped row with its target"},
+            "title": {"text": "cosine of mapped row and target"},
             "anchor": "y2",
             "range": edges,
             "zeroline": False,
