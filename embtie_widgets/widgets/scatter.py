@@ -23,7 +23,7 @@ from embtie_widgets.widgets.codes import (
     value_range,
 )
 
-_PARTS = ("common", "scatter_points", "scatter_raster", "scatter_axes", "scatter_hands", "scatter")
+_PARTS = ("points", "raster", "axes", "hands", "tools")
 
 
 def _bytes(value: Any, _widget: Any) -> bytes:
@@ -47,7 +47,7 @@ class TokenScatter(anywidget.AnyWidget):
     describe    what the label under the pointer says: token id -> text; asked when it rests there
     """
 
-    _esm = script(*(f"{part}.js" for part in _PARTS))
+    _esm = script("common.js", *(f"scatter_{part}.js" for part in _PARTS), "scatter.js")
     _css = style()
 
     x = traitlets.Bytes(b"").tag(sync=True)
@@ -121,12 +121,15 @@ class TokenScatter(anywidget.AnyWidget):
 
     def select(self, ids: Iterable[int]) -> None:
         """Select these ids and no others; ids that are not shown are passed over."""
-        wanted = np.fromiter(ids, dtype=np.int64)
+        wanted = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
         places = np.flatnonzero(np.isin(self.token_ids, wanted)) if len(wanted) else wanted
         self.selection = pack_selection(places, self.n)
 
     def png(self, callback: Callable[[bytes], None], scale: float = 2.0) -> None:
-        """Ask the page for a picture of what it shows; the callback gets the file's bytes."""
+        """Ask the page for a picture of what it shows; the callback gets the file's bytes.
+
+        A chart that is not on screen does not answer.
+        """
         request = next(self._requests)
         self._pictures[request] = callback
         self.send({"kind": "png", "request": request, "scale": scale})

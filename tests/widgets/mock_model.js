@@ -100,7 +100,7 @@ window.mountWidget = async (name, data, buffers, css, esm) => {
   const ended = await widget.initialize?.({ model });
   const box = document.createElement("div");
   box.id = name;
-  document.body.append(box);
   const closed = await widget.render?.({ model, el: box });
+  document.body.append(box); // hosts attach a view only once it is rendered
   window.views[name] = { remove: () => { closed?.(); ended?.(); box.remove(); } };
 };

@@ -345,6 +345,16 @@ def test_every_tool_has_a_name_and_a_word_of_help(open_page: Callable[..., Harne
 
 
 @pytest.mark.browser
+def test_the_chart_that_was_used_keeps_its_keys_from_the_notebook(
+    open_page: Callable[..., HarnessPage],
+) -> None:
+    browser = mount(open_page(), scatter_of(mode="lasso"))
+    drag(browser, *around(1))
+    focused = "document.activeElement.matches('.et-plot[data-lm-suppress-shortcuts]')"
+    assert browser.page.evaluate(focused)
+
+
+@pytest.mark.browser
 def test_the_view_of_the_kernel_is_shown(open_page: Callable[..., HarnessPage]) -> None:
     browser = mount(open_page(), scatter := scatter_of())
     scatter.view = [0.0, 0.5, 0.0, 0.5]

@@ -141,6 +141,8 @@ def test_a_click_names_the_token_and_arrows_move_on(open_page: Callable[..., Har
     browser.mount(table)
     browser.page.locator("tbody tr").nth(0).click()
     browser.until(lambda: table.clicked == 7)
+    focused = "document.activeElement.matches('tr[data-lm-suppress-shortcuts]')"
+    assert browser.page.evaluate(focused)
     browser.page.keyboard.press("ArrowDown")
     browser.page.keyboard.press("Enter")
     browser.until(lambda: table.clicked == 3)

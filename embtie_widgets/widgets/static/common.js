@@ -49,9 +49,12 @@ function onPageTheme(changed, signal) {
   signal.addEventListener("abort", () => watcher.disconnect());
 }
 
-// The root of a widget: styled, themed, and out of reach of the notebook's own shortcuts.
+// On what takes keys itself: keeps the notebook's single-letter shortcuts away while it has them.
+const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+
+// The root of a widget: styled, and in the theme of the page or of its own trait.
 function makeRoot(kind, { model, el, signal }, changed = () => {}) {
-  const root = make("div", { class: `embtie ${kind}`, "data-lm-suppress-shortcuts": "true" });
+  const root = make("div", { class: `embtie ${kind}` });
   const apply = () => {
     const wanted = model.get("theme");
     root.dataset.theme = wanted === "light" || wanted === "dark" ? wanted : pageTheme();

@@ -1,17 +1,6 @@
 // The token scatter: view, drawing and what the hands do.
 
 const DEEPEST = 64; // how far one can zoom in: as far as the codes stay finer than a pixel
-const MODES = [
-  ["pan", "Pan", "Pan: drag moves the view; the wheel zooms at the pointer", "M8 2v12M2 8h12M8 2 6.4 3.6M8 2l1.6 1.6M8 14l-1.6-1.6M8 14l1.6-1.6M2 8l1.6-1.6M2 8l1.6 1.6M14 8l-1.6-1.6M14 8l-1.6 1.6"],
-  ["lasso", "Lasso", "Lasso: draw round tokens to select them (shift or ctrl adds, alt removes)", "M8 2.5c3.3 0 6 1.6 6 3.8s-2.7 3.8-6 3.8-6-1.6-6-3.8 2.7-3.8 6-3.8zM5 9.7c-1.2.6-1.3 1.8-.3 2.3.9.5.9 1.4-.2 1.8"],
-  ["box", "Box", "Box: drag a rectangle to select tokens (shift or ctrl adds, alt removes)", "M2.5 3.5h11v9h-11z"],
-];
-const STEPS = [
-  ["in", "Zoom in", "M8 3.5v9M3.5 8h9"],
-  ["out", "Zoom out", "M3.5 8h9"],
-  ["reset", "Show everything (double-click)", "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10"],
-];
-
 class ScatterView {
   constructor(context) {
     this.model = context.model;
@@ -43,35 +32,20 @@ class ScatterView {
   // ---- page ----
 
   build(context) {
-    this.root = makeRoot("embtie-scatter", context, () => this.plot && this.readStyles());
+    this.root = makeRoot("embtie-scatter", context, () => this.restyle());
     this.title = make("strong", { class: "et-title et-grow" });
-    this.modes = MODES.map(([mode, words, help, path]) => this.tool(words, help, path, () => {
-      this.tell({ mode });
-      this.showMode();
-    }));
-    const steps = STEPS.map(([step, help, path]) => this.tool("", help, path, () => this.zoomStep(step)));
-    this.tools = make("div", { class: "et-tools", role: "toolbar", "aria-label": "Chart tools" },
-      make("div", { class: "et-group", role: "group", "aria-label": "What dragging does" }, ...this.modes),
-      make("div", { class: "et-group", role: "group", "aria-label": "View" }, ...steps));
+    this.tools = new Tools(this);
     this.pixels = make("canvas", { class: "et-pixels", "aria-hidden": "true" });
     this.marks = make("canvas", { class: "et-marks", "aria-hidden": "true" });
     this.tip = make("div", { class: "et-tip", hidden: true, role: "tooltip" });
-    this.plot = make("div", { class: "et-plot", tabindex: "0", role: "application" },
+    this.plot = make("div", { class: "et-plot", tabindex: "0", role: "application", ...OWN_KEYS },
       this.pixels, this.marks, this.tip);
     this.status = make("div", { class: "et-status", role: "status" });
-    this.root.append(make("div", { class: "et-bar" }, this.title, this.tools), this.plot, this.status);
+    this.root.append(make("div", { class: "et-bar" }, this.title, this.tools.root), this.plot, this.status);
     this.raster = new Raster(this.pixels);
     this.overlay = new Overlay(this.marks, {});
     this.hands = new Hands(this);
-    this.readStyles();
     this.showMode();
-  }
-
-  tool(words, help, path, action) {
-    const button = make("button", { type: "button", title: help, "aria-label": words || help }, icon(path));
-    if (words) button.append(make("span", { class: "et-words" }, words));
-    button.addEventListener("click", action);
-    return button;
   }
 
   listen() {
@@ -93,9 +67,17 @@ class ScatterView {
     if (content.kind === "png") this.sendPicture(content);
   }
 
+  restyle() {
+    this.styled = false;
+    if (this.plot) this.draw();
+  }
+
+  // Colours come from the style sheet, which counts only once the view stands in the page.
   readStyles() {
     const read = getComputedStyle(this.root);
     const value = (name) => read.getPropertyValue(`--et-${name}`).trim();
+    this.styled = value("bg") !== "";
+    if (!this.styled) return;
     for (const name of ["bg", "fg", "muted", "grid", "accent"]) this.overlay.styles[name] = value(name);
     this.overlay.styles.line = value("edge");
     this.overlay.styles.font = read.fontFamily;
@@ -104,13 +86,10 @@ class ScatterView {
     );
     this.shades = scaleColors(this.root.dataset.theme);
     this.packed = Uint32Array.from(this.shades.map(pack));
-    this.draw();
   }
 
   showMode() {
-    this.modes.forEach((button, place) => {
-      button.setAttribute("aria-pressed", MODES[place][0] === this.get("mode"));
-    });
+    this.tools.show(this.get("mode"));
     this.plot.dataset.mode = this.get("mode");
   }
 
@@ -222,7 +201,10 @@ class ScatterView {
     if (this.frame) return;
     this.frame = requestAnimationFrame(() => {
       this.frame = 0;
-      if (this.plot.clientWidth > 0) this.drawNow();
+      if (this.plot.clientWidth === 0) return;
+      if (!this.styled) this.readStyles();
+      if (this.styled) this.drawNow();
+      else this.draw();
     });
   }
 
@@ -384,6 +366,7 @@ class ScatterView {
 
   // A picture of what is on screen, larger by `scale`: title, chart, and the line below it.
   async sendPicture({ request, scale }) {
+    if (!this.styled || this.plot.clientWidth === 0) return; // a hidden view has nothing to show
     const before = this.ratio;
     this.ratio = scale;
     this.drawPoints();

@@ -77,6 +77,7 @@ class Hands {
     const { drag } = view;
     view.drag = null;
     if (!drag) return;
+    view.plot.focus({ preventScroll: true });
     if (!drag.moved) this.click(view.pointAt(...this.at(event)), drag.how);
     else if (drag.path) this.enclose(drag, view.get("mode"));
     else view.sendView();

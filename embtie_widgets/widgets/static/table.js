@@ -156,7 +156,7 @@ class TableView {
   rowOf(columns, row, index) {
     const name = columns.length ? String(row[1]) : String(row[0]);
     const box = make("input", { type: "checkbox", tabindex: "-1", "aria-label": `Select ${name}` });
-    const line = make("tr", { role: "row", "data-id": row[0], "data-index": index });
+    const line = make("tr", { role: "row", "data-id": row[0], "data-index": index, ...OWN_KEYS });
     line.append(make("td", { role: "gridcell", class: "et-pick" }, box));
     columns.forEach((column, place) => line.append(cellOf(column, row[place + 1])));
     return line;
