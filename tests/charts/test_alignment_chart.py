@@ -101,7 +101,16 @@ def test_a_change_of_theme_changes_paper_and_text_and_keeps_the_data() -> None:
 
 def test_the_caption_says_n_models_map_and_split() -> None:
     text = chart.caption(pair_result())
-    for fact in ("n = 299", "1 without value", "nano-untied", "linear", "20%", "seed 0", "float16", "cpu"):
+    for fact in (
+        "n = 299",
+        "1 without value",
+        "nano-untied",
+        "linear",
+        "20%",
+        "seed 0",
+        "float16",
+        "cpu",
+    ):
         assert fact in text
 
 
