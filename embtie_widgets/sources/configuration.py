@@ -36,12 +36,12 @@ _SCALE_KEYS = (
 _SQRT_FAMILIES = ("gemma", "recurrent_gemma", "t5gemma")
 
 
-def levels(config: Config) -> Iterator[Config]:
+def levels(config: Config, deepest: int = 4) -> Iterator[Config]:
     """The language model's own part first, then what lies around it."""
-    for key in _INNER:
+    for key in _INNER if deepest else ():
         inner = config.get(key)
         if isinstance(inner, Mapping):
-            yield from levels(inner)
+            yield from levels(inner, deepest - 1)
     yield config
 
 

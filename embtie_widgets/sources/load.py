@@ -1,6 +1,7 @@
 """One call from a reference to the two matrices of a model."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +88,8 @@ def find(ref: str, revision: str | None = None) -> Place | Path:
         _no_revision(revision, "A file")
         return path
     if not hub.is_hub_id(ref):
-        raise EmbtieError(f"There is no folder or file '{path.name or ref}' here.", _KINDS)
+        last = re.split(r"[\\/]", ref.rstrip("\\/"))[-1]
+        raise EmbtieError(f"There is no folder or file '{last}' here.", _KINDS)
     files, commit, notes = hub.open_hub(ref, revision)
     return Place("hub", files, commit, tuple(notes))
 

@@ -1,6 +1,7 @@
 """Opening files that others made: every fault becomes a sentence about the file."""
 
 import json
+import stat
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -34,13 +35,17 @@ class TensorFile:
     def read(self, name: str) -> torch.Tensor:
         """The tensor, a view of the mapped file where the format allows it."""
         value = self._tensors[name][1]
-        return value if isinstance(value, torch.Tensor) else value.get_tensor(name)
+        return value.detach() if isinstance(value, torch.Tensor) else value.get_tensor(name)
 
 
 def check_start(path: Path) -> None:
     """Refuse missing, empty and pointer files before a parser meets them."""
     with sentences(path):
-        start = path.open("rb").read(64)
+        kind = path.stat().st_mode
+        if not stat.S_ISREG(kind):
+            what = "a folder" if stat.S_ISDIR(kind) else "a device or pipe"
+            raise EmbtieError(f"{path.name} is {what}, not a file.", "Name a file.")
+    start = _first(path, 64)
     if not start:
         raise EmbtieError(f"{path.name} is empty.", _AGAIN)
     if start.startswith(b"version https://git-lfs"):
@@ -50,6 +55,11 @@ def check_start(path: Path) -> None:
         )
     if start.lstrip().lower().startswith((b"<!doctype", b"<html")):
         raise EmbtieError(f"{path.name} is a web page, not the weights.", _AGAIN)
+
+
+def _first(path: Path, count: int) -> bytes:
+    with sentences(path), path.open("rb") as file:
+        return file.read(count)
 
 
 @contextmanager
@@ -94,7 +104,7 @@ def _open_safetensors(path: Path) -> Mapping[str, tuple[tuple[int, ...], Any]]:
 
 def _refuse_safetensors(path: Path, error: SafetensorError) -> NoReturn:
     size = path.stat().st_size
-    start = path.open("rb").read(8)
+    start = _first(path, 8)
     header = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
     cut = len(start) < 8 or (size < 8 + header < 2**27) or "ncomplete" in str(error)
     what = "is cut short" if cut else "is no safetensors file, or damaged"
@@ -126,5 +136,4 @@ def _load_pickle(path: Path) -> Any:
 
 
 def _is_zip(path: Path) -> bool:
-    with sentences(path):
-        return path.open("rb").read(4) == b"PK\x03\x04"
+    return _first(path, 4) == b"PK\x03\x04"

@@ -91,8 +91,8 @@ def declared(tokenizer: Mapping[str, Any]) -> Spelling:
     steps = set(_steps(tokenizer.get("pre_tokenizer"))) | set(_steps(tokenizer.get("decoder")))
     steps |= set(_steps(tokenizer.get("normalizer")))
     if model.get("type") == "WordPiece" or "WordPiece" in steps:
-        prefix = model.get("continuing_subword_prefix") or "##"
-        return lambda token: wordpiece(token, prefix)
+        prefix = model.get("continuing_subword_prefix")
+        return lambda token: wordpiece(token, prefix if isinstance(prefix, str) else "##")
     base: Spelling = plain
     if "ByteLevel" in steps:
         base = byte_level
@@ -104,17 +104,17 @@ def declared(tokenizer: Mapping[str, Any]) -> Spelling:
     return with_word_end(base, suffix) if isinstance(suffix, str) and suffix else base
 
 
-def _steps(step: Any) -> list[str]:
+def _steps(step: Any, deepest: int = 4) -> list[str]:
     """The type names of a step and of the steps inside it."""
-    if not isinstance(step, Mapping):
+    if not isinstance(step, Mapping) or not deepest:
         return []
     inner: list[Any] = []
     for key in ("pretokenizers", "decoders", "normalizers"):
-        inner += step.get(key) or []
+        inner += step[key] if isinstance(step.get(key), list) else []
     names = [str(step.get("type"))]
     if step.get("type") == "Replace" and SPACE_MARK in (step.get("content"), _pattern(step)):
         names.append("marks spaces")
-    return names + [name for part in inner for name in _steps(part)]
+    return names + [name for part in inner for name in _steps(part, deepest - 1)]
 
 
 def _pattern(step: Mapping[str, Any]) -> Any:

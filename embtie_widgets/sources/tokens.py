@@ -139,7 +139,8 @@ def _from_tokenizer_json(tokenizer: Mapping[str, Any]) -> Vocabulary:
     vocabulary, spelled = Vocabulary(), spelling.declared(tokenizer)
     for token, row in pairs:
         vocabulary.add(token, row, spelled)
-    entries = [e for e in tokenizer.get("added_tokens") or [] if isinstance(e, Mapping)]
+    listed = tokenizer.get("added_tokens")
+    entries = [e for e in listed if isinstance(e, Mapping)] if isinstance(listed, list) else []
     added = [(e["content"], e.get("id")) for e in entries if isinstance(e.get("content"), str)]
     return _with_added(vocabulary, added, {row: token for token, row in pairs})
 

@@ -1,6 +1,7 @@
 """Interrupted downloads, stray files and other people's pickles: a sentence each, no guess."""
 
 import json
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -220,13 +221,56 @@ def test_a_broken_tokenizer_costs_the_texts_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "ref", ["", " ", "\0", "a" * 5000, "no/such/folder/here", "~nobody/x", "a..b", 7, None, (), []]
+    "ref",
+    [
+        "",
+        " ",
+        "/dev/zero",
+        "\0",
+        "a" * 5000,
+        "no/such/folder/here",
+        "~nobody/x",
+        "a..b",
+        7,
+        None,
+        (),
+        [],
+    ],
 )
 def test_what_names_no_model_is_refused_with_the_kinds_that_exist(ref: Any) -> None:
     with pytest.raises(ew.EmbtieError) as caught:
         ew.load(ref)
     assert "nano-tied" in caught.value.hint
     assert len(str(caught.value)) < 600
+
+
+def test_paths_of_other_systems_are_not_shown() -> None:
+    with pytest.raises(ew.EmbtieError, match="folder or file 'x' here"):
+        ew.load("C:\\secret\\x")
+
+
+def test_a_pipe_does_not_make_the_loader_wait(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.npy")
+    with pytest.raises(ew.EmbtieError, match="device or pipe"):
+        ew.load(tmp_path / "pipe.npy")
+
+
+def test_tensors_that_were_saved_with_gradients_come_without(tmp_path: Path) -> None:
+    folder = saved(llama(), tmp_path)
+    (folder / "model.safetensors").unlink()
+    torch.save({EMBED: torch.ones(32, 8, requires_grad=True)}, folder / "pytorch_model.bin")
+    assert not ew.load(folder).input.requires_grad
+
+
+def test_junk_in_a_tokenizer_is_passed_over(tmp_path: Path) -> None:
+    folder = saved(llama(), tmp_path)
+    junk = {"pre_tokenizer": {"type": "Sequence", "pretokenizers": 3}, "decoder": 7}
+    model = {"type": "BPE", "vocab": {"a": 1}, "continuing_subword_prefix": 3}
+    content = {"model": model, "added_tokens": {"x": 1}, "normalizer": [], **junk}
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    tokens = ew.load(folder).tokens
+    assert tokens is not None
+    assert tokens[:3] == [None, b"a", None]
 
 
 @pytest.mark.parametrize("ref", ["missing.npy", "deep/missing.safetensors", "x/missing.gguf"])
