@@ -63,12 +63,20 @@ def csv_bytes(
     return head.encode() + frame.to_csv(index=False).encode()
 
 
+def files(request: Request, result: PairAlignment, page: str) -> dict[str, bytes]:
+    """Request, summary, tokens and the offline page, by file name."""
+    return {
+        "request.json": (to_json(request, indent=2) + "\n").encode(),
+        "result.json": summary_json(request, result).encode(),
+        "tokens.csv": csv_bytes(request, result),
+        "figure.html": page.encode(),
+    }
+
+
 def zip_bytes(request: Request, result: PairAlignment, page: str) -> bytes:
-    """Request, summary, tokens and the offline page in one archive."""
+    """The files in one archive."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("request.json", to_json(request, indent=2) + "\n")
-        archive.writestr("result.json", summary_json(request, result))
-        archive.writestr("tokens.csv", csv_bytes(request, result))
-        archive.writestr("figure.html", page)
+        for name, data in files(request, result, page).items():
+            archive.writestr(name, data)
     return file.getvalue()

@@ -4,12 +4,10 @@
 that ships in the package as `embtie_widgets/data/nano`.
 """
 
-import argparse
 import gzip
 import hashlib
 import json
 import platform
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -192,26 +190,3 @@ def _write_text(path: Path, documents: Sequence[str]) -> None:
 
 def _file_hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _print_progress(stage: str, done: int, total: int) -> None:
-    if done % 50 == 0 or done == total:
-        print(f"{stage}: {done} of {total}", file=sys.stderr, flush=True)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """`embtie train-nano` as a module: `python -m embtie_widgets.training.nano`."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="nano", help="folder to write (default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=RECIPE.steps, help="optimiser steps")
-    parser.add_argument("--corpus", help="text file, plain or .gz (default: the bundled sample)")
-    parser.add_argument("--note", default="", help="what the corpus is, for provenance.json")
-    try:
-        folder = train_nano(**vars(parser.parse_args(arguments)), progress=_print_progress)
-    except EmbtieError as error:
-        raise SystemExit(str(error)) from None
-    print(f"The pair and its provenance are in {folder}.")
-
-
-if __name__ == "__main__":
-    main()

@@ -69,7 +69,7 @@ def test_the_written_result_says_how_it_came_about(outcome: Path) -> None:
 
 
 def test_the_token_table_agrees_with_the_summary(outcome: Path) -> None:
-    tokens = pd.read_csv(outcome / "tokens.csv", keep_default_na=False, na_values={"Out->Tied": ""})
+    tokens = pd.read_csv(outcome / "tokens.csv", skiprows=1)
     summary = json.loads((outcome / "result.json").read_text())["summary"]
     assert tokens["Out->Tied"].mean() == pytest.approx(summary[1]["mean"], abs=1e-6)
     assert tokens["Out->Tied"].count() == summary[1]["tokens"]
