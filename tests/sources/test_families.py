@@ -133,6 +133,21 @@ def test_a_heads_bias_is_shown(tmp_path: Path, family: str) -> None:
     assert loaded.scales["head bias"] == "lm_head.bias"
 
 
+@pytest.mark.parametrize("family", ["phi", "gptj"])
+def test_a_bias_without_a_matrix_of_its_own_is_no_output_matrix(
+    tmp_path: Path, family: str
+) -> None:
+    kind, config = {
+        "phi": (hf.PhiForCausalLM, hf.PhiConfig(**COMMON, **MLP, tie_word_embeddings=True)),
+        "gptj": (hf.GPTJForCausalLM, hf.GPTJConfig(**GPT, rotary_dim=2, tie_word_embeddings=True)),
+    }[family]
+    model = randomised(kind(config))
+    loaded = ew.load(saved(model, tmp_path))
+    assert loaded.tied == "tied"
+    assert loaded.scales["head bias"] == "lm_head.bias"
+    assert torch.equal(loaded.input, model.get_input_embeddings().weight)
+
+
 def gemma3() -> Any:
     text = LLAMA | {"head_dim": 4}
     vision = COMMON | MLP | {"image_size": 28, "patch_size": 14}

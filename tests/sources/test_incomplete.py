@@ -189,7 +189,7 @@ def test_a_pickle_with_a_command_is_refused_and_nothing_runs(
     (folder / "model.safetensors").unlink()
     path, content = folder / "pytorch_model.bin", {EMBED: Command(mark)}
     if legacy is None:
-        path.write_bytes(pickle.dumps(content))
+        path.write_bytes(pickle.dumps(content, protocol=2))
     else:
         torch.save(content, path, _use_new_zipfile_serialization=not legacy)
     assert "nothing in it was run" in message(folder)
