@@ -2,11 +2,15 @@
 
 import logging
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -43,6 +47,21 @@ def tiny_twins(tmp_path_factory: pytest.TempPathFactory) -> Any:
     )
     text = " ".join(f"the {i % 7} and {i % 11} of them, or {i % 5}.\n\n" for i in range(800))
     return train_twins(config, text, folder=tmp_path_factory.mktemp("twins"))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> "Iterator[Browser]":
+    """One browser for the whole run: playwright's plain interface starts once a process."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        found = shutil.which("chromium") or play.chromium.executable_path
+        if not Path(found).exists():
+            pytest.skip("no Chromium on this machine; `playwright install chromium` brings one")
+        arguments = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        browser = play.chromium.launch(executable_path=found, args=arguments)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

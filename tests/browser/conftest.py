@@ -10,9 +10,7 @@ from playwright.sync_api import Browser
 
 from embtie_widgets.app.serve import check_port
 from tests.browser.visit import Visit
-from tests.widgets.conftest import chromium
 
-__all__ = ["chromium"]
 _SERVE = "from embtie_widgets.app.serve import serve; serve(port={port}, open_browser=False)"
 
 
