@@ -8,6 +8,7 @@ from typing import Any
 
 from embtie_widgets.charts.figures import quick_imports
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.processors import share_processors
 
 PORT = 8866
 _HERE = Path(__file__).parent
@@ -37,8 +38,7 @@ def serve(
     os.environ["JUPYTER_PATH"] = os.pathsep.join(
         [path, *filter(None, [os.environ.get("JUPYTER_PATH")])]
     )
-    # Threads that wait in a loop starve one another when several kernels share the processors.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    share_processors()
     with quick_imports():
         from traitlets.config import Config
         from voila.app import Voila

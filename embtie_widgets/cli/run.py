@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.cli import files
 from embtie_widgets.cli.line import ProgressLine
+from embtie_widgets.jobs.processors import share_processors
 from embtie_widgets.requests import AlignRequest, read_request
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ def run(arguments: argparse.Namespace) -> int:
     request = read_request(arguments.request)
     if arguments.out is not None:
         files.prepare(arguments.out)
+    share_processors()
     from embtie_widgets.jobs.run import run as run_request
 
     with ProgressLine() as progress:

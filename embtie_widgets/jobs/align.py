@@ -1,5 +1,6 @@
 """From an AlignRequest to a PairAlignment: load, match, check, measure."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import torch
 
 from embtie_widgets.jobs.cache import entry_key, keep, recall
+from embtie_widgets.jobs.estimate import experience
 from embtie_widgets.jobs.pairs import OpenPair, Roles, describe, open_pair
 from embtie_widgets.measures.alignment import COMPARISONS, align_many
 from embtie_widgets.measures.checks import self_pair_cosine
@@ -24,7 +26,9 @@ def run_align(request: AlignRequest, progress: Progress) -> PairAlignment:
     known: PairAlignment | None = recall(key)
     if known is not None:
         return replace(known, settings=known.settings | {"cached": True})
+    started = time.monotonic()
     result = _measure(request, pair, progress)
+    experience.took(request, time.monotonic() - started)
     keep(key, result)
     return result
 

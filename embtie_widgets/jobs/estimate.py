@@ -32,8 +32,9 @@ class Experience:
         self._shapes[ref] = shape
 
     def took(self, request: AlignRequest, seconds: float) -> None:
-        """Learn the speed from a run that was long enough to tell."""
-        operations = self._operations(request)
+        """Learn the speed from a measurement that was long enough to tell; without products there
+        is none to learn."""
+        operations = self._operations(request) if request.map != "identity" else None
         if operations and seconds > 4 * _OVERHEAD_SECONDS:
             self._rate = operations / (seconds - _OVERHEAD_SECONDS)
 

@@ -1,11 +1,9 @@
 """Running any request: the one door from a description of work to its result."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 from embtie_widgets.jobs.align import run_align
-from embtie_widgets.jobs.estimate import experience
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import AlignRequest, Request, read_request
 from embtie_widgets.results import PairAlignment
@@ -16,7 +14,4 @@ RUNNERS: dict[str, Callable[[Any, Progress], PairAlignment]] = {AlignRequest.kin
 def run(request: "Request | dict[str, Any] | str", *, progress: Progress = silent) -> PairAlignment:
     """The result of a request, given as itself, as JSON (object or text) or as a file's path."""
     known = read_request(request)
-    started = time.monotonic()
-    result = RUNNERS[known.kind](known, progress)
-    experience.took(known, time.monotonic() - started)
-    return result
+    return RUNNERS[known.kind](known, progress)

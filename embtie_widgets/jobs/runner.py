@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from embtie_widgets.errors import Cancelled, EmbtieError
+from embtie_widgets.jobs.processors import share_processors
+from embtie_widgets.progress import Progress
 from embtie_widgets.requests import Request
 from embtie_widgets.results import PairAlignment
 
 logger = logging.getLogger("embtie")
 _QUIET_SECONDS = 0.1
+_TICK_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ class Job:
     started: float = field(default_factory=time.monotonic)
     _closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _stage: tuple[str, float] = ("", 0.0)
+    _now: tuple[str, int, int] = ("starting", 0, 1)
+    _since: float = field(default_factory=time.monotonic)
     _told: float = 0.0
 
     @property
@@ -79,31 +83,48 @@ class Job:
         """The `progress` of the measures: tell the listener, and stop when called off."""
         if self._closed:
             raise Cancelled
-        now = time.monotonic()
-        if stage != self._stage[0]:
-            self._stage = (stage, now)
-        elif now - self._told < _QUIET_SECONDS:
+        if stage != self._now[0]:
+            self._since = time.monotonic()
+        elif time.monotonic() - self._told < _QUIET_SECONDS:
             return
-        self._told = now
-        within = now - self._stage[1]
+        self._now = (stage, done, total)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say where the job is and how long that has taken."""
+        stage, done, total = self._now
+        self._told = time.monotonic()
+        within = self._told - self._since
         remaining = within * (total - done) / done if done and within > _QUIET_SECONDS else None
         self.listener.progressed(Stage(stage, done, total, self._elapsed(), remaining))
+
+    def _tick(self, ended: threading.Event) -> None:
+        """Keep the clock of the listener going through a stage that cannot be cut."""
+        while not ended.wait(_TICK_SECONDS) and not self._closed:
+            if time.monotonic() - self._told >= _TICK_SECONDS:
+                self._tell()
 
     def work(self, run: Callable[..., Any]) -> None:
         """Carry the request out and tell how it ended."""
         if self._closed:
             return
+        ended = threading.Event()
+        threading.Thread(target=self._tick, args=(ended,), daemon=True).start()
+        try:
+            outcome = self._carried_out(run)
+        finally:
+            ended.set()
+        self._close(outcome)
+
+    def _carried_out(self, run: Callable[..., Any]) -> Outcome:
         try:
             result = run(self.request, progress=self.report)
         except Cancelled:
-            self.cancel()
+            return Outcome(self.request, cancelled=True, seconds=self._elapsed())
         except Exception as fault:
-            self._close(Outcome(self.request, error=_told(fault), seconds=self._elapsed()))
-        else:
-            cached = bool(result.settings.get("cached", False))
-            self._close(
-                Outcome(self.request, result=result, seconds=self._elapsed(), cached=cached)
-            )
+            return Outcome(self.request, error=_told(fault), seconds=self._elapsed())
+        cached = bool(result.settings.get("cached", False))
+        return Outcome(self.request, result=result, seconds=self._elapsed(), cached=cached)
 
     def _elapsed(self) -> float:
         return time.monotonic() - self.started
@@ -149,10 +170,15 @@ class Runner:
 
 
 def _work(job: Job) -> None:
+    job.work(_run)
+
+
+def _run(request: Request, *, progress: Progress) -> PairAlignment:
     # The import of torch happens here, behind the first run, and never on the main thread.
+    share_processors()
     from embtie_widgets.jobs.run import run
 
-    job.work(run)
+    return run(request, progress=progress)
 
 
 _shared: list[Executor] = []

@@ -33,3 +33,11 @@ def test_a_run_teaches_the_speed_of_the_machine():
     assert 900 < experience.estimate(request).seconds < 1100
     experience.took(ew.AlignRequest(a=SMALL, b=SMALL), 0.2)
     assert 900 < experience.estimate(request).seconds < 1100
+
+
+def test_a_run_without_products_teaches_nothing():
+    experience = _seen()
+    request = ew.AlignRequest(a=LARGE, b=LARGE)
+    before = experience.estimate(request)
+    experience.took(ew.AlignRequest(a=LARGE, b=LARGE, map="identity"), 1000.0)
+    assert experience.estimate(request) == before

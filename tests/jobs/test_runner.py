@@ -1,5 +1,6 @@
 """Jobs: progress, cancel, errors, and no word from what is no longer wanted."""
 
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -142,3 +143,35 @@ def test_blocks_in_quick_succession_are_not_all_told():
 
     Job(REQUEST, ear).work(run)
     assert 1 <= len(ear.stages) < 100
+
+
+def test_the_clock_goes_on_through_a_stage_that_cannot_be_cut(monkeypatch):
+    monkeypatch.setattr(runner_module, "_TICK_SECONDS", 0.01)
+    ear, ticked = Ear(), threading.Event()
+
+    def progressed(stage):
+        ear.stages.append(stage)
+        if len(ear.stages) == 4:
+            ticked.set()
+
+    ear.progressed = progressed
+
+    def run(request, progress):
+        progress("fitting", 0, 1)
+        assert ticked.wait(10)
+        return RESULT
+
+    Job(REQUEST, ear).work(run)
+    assert {stage.stage for stage in ear.stages[:4]} == {"fitting"}
+    assert ear.stages[3].elapsed > ear.stages[0].elapsed
+
+
+def test_a_part_that_cannot_be_imported_is_told_like_any_other_fault(
+    monkeypatch, executor, logged_faults
+):
+    monkeypatch.setitem(sys.modules, "embtie_widgets.jobs.run", None)
+    ear = Ear()
+    Runner(executor).submit(REQUEST, ear)
+    assert ear.ended.wait(10)
+    assert "went wrong" in ear.outcomes[0].error.message
+    logged_faults.clear()
