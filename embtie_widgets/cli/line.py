@@ -29,7 +29,14 @@ class ProgressLine:
     def _start(self, stage: str, total: int) -> None:
         self._end()
         self._stage = stage
-        self._bar = tqdm(desc=stage, total=total, leave=False, disable=None, file=sys.stderr)
+        self._bar = tqdm(
+            desc=stage,
+            total=total,
+            leave=False,
+            disable=None,  # silent unless it is a terminal
+            file=sys.stderr,
+            bar_format="{desc}: {n_fmt} of {total_fmt} |{bar}| {elapsed} gone, {remaining} left",
+        )
 
     def _end(self) -> None:
         if self._bar is not None:

@@ -50,9 +50,10 @@ def _model(known: dict[str, Any]) -> str:
 def _settings(request: AlignRequest, result: "PairAlignment") -> str:
     centring = "centred" if request.center else "not centred"
     devices = {one.settings["device"] for one in result.comparisons.values()}
+    origin = " (computed before, kept in the cache)" if result.settings.get("cached") else ""
     return (
         f"{request.map} map, {centring}, ridge {request.ridge:g}, hold-out {request.holdout:.0%}, "
-        f"seed {request.seed}, on {', '.join(sorted(devices))}"
+        f"seed {request.seed}, on {', '.join(sorted(devices))}{origin}"
     )
 
 
@@ -72,5 +73,6 @@ def _table(result: "PairAlignment") -> str:
         "median": "median",
         "tokens": "tokens",
     }
-    shown = pd.DataFrame(result.summary())[list(columns)].rename(columns=columns)
+    frame = pd.DataFrame(result.summary())[list(columns)].rename(columns=columns)
+    shown = frame.astype({"held-out": float, "floor": float})
     return shown.to_string(index=False, float_format="{:.4f}".format, na_rep="-")

@@ -41,6 +41,25 @@ def test_the_numbers_are_printed_beside_hold_out_and_floor(
     assert mean > held_out > floor
 
 
+def test_without_a_hold_out_there_is_a_dash(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", written(tmp_path, to_json(AlignRequest(holdout=0.0)))]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "->" in line]
+    assert [row[2] for row in rows] == ["-", "-", "-"]
+
+
+def test_a_result_from_the_cache_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path / "kept"))
+    said = []
+    for _ in range(2):
+        assert main(["run", written(tmp_path, to_json(REQUEST))]) == 0
+        said.append(capsys.readouterr().out)
+    assert ["computed before" in text for text in said] == [False, True]
+
+
 def test_without_out_nothing_is_written(tmp_path: Path) -> None:
     assert main(["run", written(tmp_path, to_json(REQUEST))]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["request.json"]
