@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import re
@@ -143,13 +144,15 @@ def test_a_file_in_place_of_the_out_folder_is_named_before_any_work(
     assert "'request.json' cannot be written" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write all")
 def test_an_out_folder_without_the_right_to_write_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    locked = tmp_path / "locked"
-    locked.mkdir(mode=0o500)
-    assert main(["run", written(tmp_path, to_json(REQUEST)), "--out", str(locked)]) == 2
+    def deny(*_args: object, **_options: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr("tempfile.TemporaryFile", deny)  # root may write everywhere
+    request = written(tmp_path, to_json(REQUEST))
+    assert main(["run", request, "--out", str(tmp_path / "locked")]) == 2
     assert "'locked' cannot be written: permission denied" in capsys.readouterr().err
 
 
