@@ -23,6 +23,7 @@ __all__ = [
     "figure",
     "figure_widget",
     "headline",
+    "highlight",
     "label",
     "retheme",
     "update",
@@ -30,6 +31,7 @@ __all__ = [
 BINS = 80
 _ORDER = tuple(COMPARISONS)
 _Traces = list[dict[str, Any]]
+_NOBODY = np.empty(0, np.int64)
 
 
 def label(comparison: str) -> str:
@@ -37,18 +39,31 @@ def label(comparison: str) -> str:
     return comparison.replace("->", " → ")
 
 
-def bins(result: PairAlignment) -> tuple[np.ndarray[Any, Any], dict[str, np.ndarray[Any, Any]]]:
-    """Edges (BINS + 1,) shared by all comparisons, and the tokens per bin of each.
-
-    Tokens without a cosine are in no bin; every other one is in exactly one.
-    """
-    values = {name: _finite(part.cosine) for name, part in result.comparisons.items()}
-    pooled = np.concatenate([*values.values(), np.empty(0)])
-    low, high = (pooled.min(), pooled.max()) if pooled.size else (-1.0, 1.0)
+def edges_of(result: PairAlignment) -> np.ndarray[Any, Any]:
+    """The edges (BINS + 1,) that the bins of all comparisons share."""
+    values = (part.cosine[np.isfinite(part.cosine)] for part in result.comparisons.values())
+    ends = [(part.min(), part.max()) for part in values if part.size]
+    low, high = (min(a for a, _ in ends), max(b for _, b in ends)) if ends else (-1.0, 1.0)
     edges = np.linspace(np.floor(low * 20) / 20, np.ceil(high * 20) / 20, BINS + 1)
     if edges[0] >= edges[-1]:
         edges = np.linspace(low - 0.05, high + 0.05, BINS + 1)
-    return edges, {name: np.histogram(part, edges)[0] for name, part in values.items()}
+    return edges
+
+
+def bins(
+    result: PairAlignment, chosen: np.ndarray[Any, Any] | None = None
+) -> tuple[np.ndarray[Any, Any], dict[str, np.ndarray[Any, Any]]]:
+    """Edges (BINS + 1,) shared by all comparisons, and the tokens per bin of each.
+
+    Tokens without a cosine are in no bin; every other one is in exactly one.  With `chosen`, only
+    the tokens at these places are counted.
+    """
+    edges = edges_of(result)
+    counts = {}
+    for name, part in result.comparisons.items():
+        values = part.cosine if chosen is None else part.cosine[chosen]
+        counts[name] = np.histogram(values[np.isfinite(values)], edges)[0]
+    return edges, counts
 
 
 def figure(result: PairAlignment, theme: str = "light") -> "Figure":
@@ -75,14 +90,18 @@ def figure_widget(result: PairAlignment | None, theme: str = "light") -> "Figure
     return figures.figure_widget(_traces(result), _layout(result), theme)
 
 
-def update(live: "FigureWidget", result: PairAlignment) -> None:
-    """Show another result in the live figure, in one message."""
-    figures.redraw(live, _traces(result), _layout(result))
+def update(
+    live: "FigureWidget", result: PairAlignment, chosen: np.ndarray[Any, Any] = _NOBODY
+) -> None:
+    """Show another result in the live figure, in one message; `chosen` tokens are lit."""
+    figures.redraw(live, _traces(result, chosen), _layout(result, chosen))
 
 
-def _finite(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    finite: np.ndarray[Any, Any] = values[np.isfinite(values)]
-    return finite
+def highlight(live: "FigureWidget", result: PairAlignment, chosen: np.ndarray[Any, Any]) -> None:
+    """Light the tokens at these places up, above all tokens, which are dimmed; none: as before."""
+    whole = [{"opacity": _opacity(chosen)} for _ in _ORDER]
+    changes = [*whole, *_overlays(result, chosen), *({} for _ in _ORDER)]
+    figures.redraw(live, changes, {"yaxis3": {"visible": bool(chosen.size)}})
 
 
 def _parts(result: PairAlignment | None) -> dict[str, Alignment]:
@@ -90,16 +109,38 @@ def _parts(result: PairAlignment | None) -> dict[str, Alignment]:
     return {name: known[name] for name in _ORDER if name in known}
 
 
-def _traces(result: PairAlignment | None) -> _Traces:
-    """Always the same six traces, so that a live figure can be changed in place."""
-    return [*_histograms(result), *_summary(_parts(result))]
+def _traces(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY) -> _Traces:
+    """Always the same nine traces, so that a live figure can be changed in place."""
+    whole = [trace | {"opacity": _opacity(chosen)} for trace in _histograms(result)]
+    return [*whole, *_overlays(result, chosen), *_summary(_parts(result))]
 
 
-def _histograms(result: PairAlignment | None) -> _Traces:
+def _opacity(chosen: np.ndarray[Any, Any]) -> float:
+    return 0.35 if chosen.size else 1.0
+
+
+def _histograms(
+    result: PairAlignment | None, chosen: np.ndarray[Any, Any] | None = None
+) -> _Traces:
     if result is None:
         return [_histogram(name, np.empty(0), np.empty(0)) for name in _ORDER]
-    edges, counts = bins(result)
+    edges, counts = bins(result, chosen)
     return [_histogram(name, edges, counts.get(name, np.zeros(BINS, int))) for name in _ORDER]
+
+
+def _overlays(result: PairAlignment | None, chosen: np.ndarray[Any, Any]) -> _Traces:
+    """The chosen tokens on an axis of their own: a dozen of fifty thousand would not be seen."""
+    known = result if chosen.size else None
+    return [
+        trace
+        | {
+            "name": f"selected, {trace['name']}",
+            "yaxis": "y3",
+            "visible": bool(chosen.size),
+            "showlegend": False,
+        }
+        for trace in _histograms(known, chosen)
+    ]
 
 
 def _histogram(
@@ -178,8 +219,8 @@ def _faint(mark: Mark) -> str:
     return f"rgba({red},{green},{blue},0.16)"
 
 
-def _layout(result: PairAlignment | None) -> dict[str, Any]:
-    edges = [-1.0, 1.0] if result is None else bins(result)[0][[0, -1]].tolist()
+def _layout(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY) -> dict[str, Any]:
+    edges = [-1.0, 1.0] if result is None else edges_of(result)[[0, -1]].tolist()
     return {
         "autosize": True,
         "height": 460,
@@ -199,6 +240,16 @@ def _layout(result: PairAlignment | None) -> dict[str, Any]:
             "domain": [0.36, 1],
             "rangemode": "tozero",
             "zeroline": False,
+        },
+        "yaxis3": {
+            "title": {"text": "selected tokens per bin"},
+            "overlaying": "y",
+            "side": "right",
+            "rangemode": "tozero",
+            "showgrid": False,
+            "zeroline": False,
+            "automargin": True,
+            "visible": bool(chosen.size),
         },
         "yaxis2": {
             "domain": [0, 0.27],

@@ -1,12 +1,14 @@
 """The tokens of a result as table pages: searched, sorted and cut here, not in the browser."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from embtie_widgets.charts.alignment import label
+from embtie_widgets.charts.columns import positions
 from embtie_widgets.charts.theme import COMPARISONS
 from embtie_widgets.results import PairAlignment, display_token
 
@@ -20,12 +22,16 @@ class Page:
     page: int
 
 
+Tokens = tuple[bytes | None, ...]
+
+
 class TokenRows:
     """The tokens of one result; a token's id is its place in `result.tokens`."""
 
     def __init__(self, result: PairAlignment) -> None:
         self._result = result
         self.total = len(result.tokens)
+        self._orders: dict[tuple[str, bool], np.ndarray[Any, Any]] = {}
 
     @cached_property
     def columns(self) -> list[dict[str, str]]:
@@ -41,28 +47,39 @@ class TokenRows:
         rows = (("row_a", "row in A"), ("row_b", "row in B"))
         return found + [_column(name, text, "integer") for name, text in rows]
 
-    def page(self, query: str, sort: str, descending: bool, page: int, size: int) -> Page:
-        """The asked page, or the last one there is; an unknown sort column means stored order."""
+    def page(
+        self,
+        query: str,
+        sort: str,
+        descending: bool,
+        page: int,
+        size: int,
+        only: Collection[int] | None = None,
+    ) -> Page:
+        """The asked page, or the last one there is; an unknown sort column means stored order.
+
+        `only` keeps the tokens with these ids.
+        """
         found = self._order(sort, descending)
+        if only is not None:
+            found = found[self._among(positions(only, self.total))[found]]
         if query:
-            found = found[self._hits(query)[found]]
+            found = found[self._among(self.hits(query))[found]]
         last = max(0, (len(found) - 1) // size)
         page = min(max(page, 0), last)
         ids = found[page * size : (page + 1) * size]
         return Page([self._row(int(i)) for i in ids], len(found), page)
 
-    @cached_property
-    def _texts(self) -> list[str]:
-        return [display_token(key) for key in self._result.tokens]
-
-    @cached_property
-    def _sought(self) -> list[str]:
-        raw = (key.decode("utf-8", "replace") if key else "" for key in self._result.tokens)
-        return [f"{a}\n{b}".casefold() for a, b in zip(raw, self._texts, strict=True)]
-
-    def _hits(self, query: str) -> np.ndarray[Any, Any]:
+    def hits(self, query: str) -> np.ndarray[Any, Any]:
+        """The ids of the tokens whose text, or its visible form, holds `query` in any case."""
         wanted = query.casefold()
-        return np.fromiter((wanted in text for text in self._sought), bool, self.total)
+        sought = _sought(self._result.tokens)
+        return np.flatnonzero(np.fromiter((wanted in text for text in sought), bool, self.total))
+
+    def _among(self, ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        flags = np.zeros(self.total, bool)
+        flags[ids] = True
+        return flags
 
     @cached_property
     def _values(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -73,8 +90,14 @@ class TokenRows:
         return values | {"row_a": result.rows_a, "row_b": result.rows_b}
 
     def _order(self, sort: str, descending: bool) -> np.ndarray[Any, Any]:
+        if (sort, descending) not in self._orders:
+            self._orders[sort, descending] = self._sorted(sort, descending)
+        return self._orders[sort, descending]
+
+    def _sorted(self, sort: str, descending: bool) -> np.ndarray[Any, Any]:
         if sort == "token":
-            order = np.array(sorted(range(self.total), key=self._texts.__getitem__), dtype=int)
+            texts = _texts(self._result.tokens)
+            order = np.array(sorted(range(self.total), key=texts.__getitem__), dtype=int)
             return order[::-1] if descending else order
         if sort not in self._values:
             return np.arange(self.total)
@@ -83,7 +106,20 @@ class TokenRows:
 
     def _row(self, i: int) -> list[Any]:
         numbers = [self._values[column["name"]][i] for column in self.columns[1:]]
-        return [i, self._texts[i], *(_shown(value) for value in numbers)]
+        text = display_token(self._result.tokens[i])
+        return [i, text, *(_shown(value) for value in numbers)]
+
+
+# Kept from result to result: another map has the same tokens.
+@lru_cache(maxsize=2)
+def _texts(tokens: Tokens) -> list[str]:
+    return [display_token(key) for key in tokens]
+
+
+@lru_cache(maxsize=2)
+def _sought(tokens: Tokens) -> list[str]:
+    raw = (key.decode("utf-8", "replace") if key else "" for key in tokens)
+    return [f"{a}\n{b}".casefold() for a, b in zip(raw, _texts(tokens), strict=True)]
 
 
 def _shown(value: Any) -> str | None:

@@ -6,15 +6,19 @@ from typing import Any
 import ipywidgets as w
 
 from embtie_widgets.charts import alignment as chart
+from embtie_widgets.charts.columns import positions
 from embtie_widgets.charts.theme import COMPARISONS, mark_of
 from embtie_widgets.jobs import devices
+from embtie_widgets.jobs.lookup import ask_card
+from embtie_widgets.panels.card import CardView
 from embtie_widgets.panels.fields import Field, labelled, section
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.pair import PairPicker, pair_facts
+from embtie_widgets.panels.scatter import ScatterView
 from embtie_widgets.panels.tokens import TokenView
 from embtie_widgets.panels.words import escape, interval, number, table
 from embtie_widgets.requests import AlignRequest
-from embtie_widgets.results import PairAlignment
+from embtie_widgets.results import PairAlignment, carried
 
 _HELP = """
 <p>Each row of one matrix is carried by a map, fitted on all tokens, towards the row of the same
@@ -32,7 +36,7 @@ class AlignmentPanel(Panel):
 
     `AlignmentPanel()` shows the bundled pair; give a request, or any of its fields by name
     (`a`, `b`, `map`, `center`, `ridge`, `holdout`, `seed`, `role_b`, `device`).  `parts` takes the
-    place of what the frame runs requests with.
+    place of what the frame runs requests with, and of `ask`, which finds a token's neighbours.
     """
 
     title = "Alignment"
@@ -47,7 +51,10 @@ class AlignmentPanel(Panel):
         **options: Any,
     ) -> None:
         self._first = AlignRequest(**options) if request is None else request
-        super().__init__(self._first, **(parts or {}))
+        given = {"ask": ask_card, **(parts or {})}
+        self._ask_card = given.pop("ask")
+        super().__init__(self._first, **given)
+        self.state.observe(self.callback(self._reopen), "result")
         self.begin()
 
     def build_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
@@ -93,18 +100,24 @@ class AlignmentPanel(Panel):
         ]
 
     def build_views(self) -> Iterable[w.Widget]:
-        """Sentence, chart, numbers, tokens, models."""
+        """Sentence, histogram, scatter, token card, table, numbers, models."""
         self.headline = w.HTML().add_class("ep-headline")
         self.chart = chart.figure_widget(None)
         self.caption = w.HTML().add_class("ep-caption")
         self.summary, self.bands, self.facts = w.HTML(), w.HTML(), w.HTML()
-        self.tokens = TokenView(lambda: self.selection, self._select, self.callback)
+        self.scatter = ScatterView(self.state, self.callback)
+        self.tokens = TokenView(self.state, self.callback)
+        self.card = CardView(self._ask_card, self.later)
+        for source in (self.scatter.scatter, self.tokens.table, self.card.card):
+            source.observe(self.callback(self._clicked), "clicked")
         return [
             self.headline,
-            _card("", self.chart, self.caption),
+            _card("", self.chart, self.caption).add_class("ep-histogram"),
+            _card("", self.scatter).add_class("ep-scatter"),
+            _card("Token", self.card.card).add_class("ep-token"),
+            _card("Tokens", self.selection_bar, self.tokens.table).add_class("ep-tokens"),
             _card("Means", self.summary),
             _card("By token frequency", self.bands),
-            _card("Tokens", self.tokens.table),
             _card("Models", self.facts),
         ]
 
@@ -117,11 +130,21 @@ class AlignmentPanel(Panel):
         self.pair.draw(result)
         self._offer_devices()
         self.tokens.draw(result)
-        chart.update(self.chart, result)
+        self.scatter.draw(result)
+        chart.update(self.chart, result, self._lit(result))
 
-    def selected(self, selection: frozenset[int]) -> None:
-        """Mark the chosen tokens in the table."""
+    def selected(self) -> None:
+        """Light the chosen tokens up everywhere; the figure last."""
         self.tokens.refresh()
+        self.scatter.refresh()
+        if self.result is not None:
+            chart.highlight(self.chart, self.result, self._lit(self.result))
+
+    def open_card(self, token: int) -> None:
+        """Show the card of a token, and ring it in the scatter and mark it in the table."""
+        if self.result is not None:
+            self.card.show(self.state.answered, self.result, token)
+            self.scatter.scatter.clicked = self.tokens.table.clicked = self.card.place
 
     def edited(self) -> None:
         """Ridge belongs to the linear map."""
@@ -131,8 +154,19 @@ class AlignmentPanel(Panel):
         """Put the figure into another theme; all else follows the host's style."""
         chart.retheme(self.chart, theme)
 
-    def _select(self, ids: set[int]) -> None:
-        self.selection = ids
+    def _lit(self, result: PairAlignment) -> Any:
+        return positions(self.state.lit, len(result.tokens))
+
+    def _clicked(self, change: Any) -> None:
+        token, emptied = change["new"], change["owner"] is self.card.card and change["new"] < 0
+        if token != self.card.place and not emptied:
+            self.open_card(token)
+
+    def _reopen(self, change: Any) -> None:
+        """Keep the card on its token in another result."""
+        if change["old"] is not None and self.card.place >= 0:
+            kept = carried(change["old"].tokens, change["new"].tokens, [self.card.place])
+            self.open_card(min(kept, default=-1))
 
     @staticmethod
     def _devices(chosen: str) -> list[str]:

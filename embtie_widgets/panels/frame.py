@@ -31,10 +31,12 @@ from embtie_widgets.panels.fields import Binding, Field
 from embtie_widgets.panels.guard import guard
 from embtie_widgets.panels.notice import Notice
 from embtie_widgets.panels.runbar import RunBar
-from embtie_widgets.panels.state import PanelState
+from embtie_widgets.panels.selection import SelectionBar
+from embtie_widgets.panels.state import PanelState, ids_of
 from embtie_widgets.panels.style import style
 from embtie_widgets.panels.turns import Turns
 from embtie_widgets.panels.words import escape
+from embtie_widgets.results import carried
 from embtie_widgets.widgets import ThemeWatch
 from embtie_widgets.widgets.fit import Fit
 
@@ -65,7 +67,9 @@ class Panel(w.VBox):
         self._runner, self._estimate, self._known = runner or Runner(), estimate, known
         self._job: Job | None = None
         self._answer: _Answer | None = None
+        self._drawing = False
         self.notice, self.runbar, self.theme = Notice(), RunBar(self.state), ThemeWatch()
+        self.selection_bar = SelectionBar(self.state)
         fields, controls = self.build_controls()
         self._binding = Binding(fields, self.callback(self._edited))
         self._binding.write(request)
@@ -76,7 +80,9 @@ class Panel(w.VBox):
         self.runbar.run.on_click(self.callback(lambda _: self.start()))
         self.runbar.cancel.on_click(self.callback(lambda _: self.cancel()))
         self.state.observe(self.callback(self._restate), ["request", "result", "answered", "phase"])
-        self.state.observe(self.callback(lambda _: self.selected(self.selection)), "selection")
+        self.state.observe(self.callback(self._reselect), ["selection", "found"])
+        self.selection_bar.clear.on_click(self.callback(lambda _: self.state.choose(())))
+        self.selection_bar.take.on_click(self.callback(self._select_found))
         self.theme.observe(self.callback(lambda _: self.retheme(self.theme.theme)), "theme")
 
     # What a panel adds.
@@ -96,8 +102,8 @@ class Panel(w.VBox):
     def draw(self, result: Any) -> None:
         """Show a whole result in the views: words and tables first, heavy figures last."""
 
-    def selected(self, selection: frozenset[int]) -> None:
-        """Show another selection of tokens in every view."""
+    def selected(self) -> None:
+        """Light `state.lit` up in every view; `selection_bar` is there to be placed among them."""
 
     def retheme(self, theme: str) -> None:
         """Put the figures into the host's theme; all else follows by its style."""
@@ -135,7 +141,7 @@ class Panel(w.VBox):
     @selection.setter
     def selection(self, ids: Iterable[int]) -> None:
         with self._turns.hold():
-            self.state.selection = frozenset(ids)
+            self.state.selection = ids_of(ids)
 
     def run(self) -> Any:
         """Run the request, wait for it, and return its result; raises what went wrong."""
@@ -170,6 +176,12 @@ class Panel(w.VBox):
 
         in_turn.__qualname__ = getattr(action, "__qualname__", repr(action))
         return guard(in_turn, self.notice.show)
+
+    def later(self, action: Callable[..., Any]) -> Callable[..., None]:
+        """The action for another thread to call: carried out in the panel's turn, without waiting
+        for it, and with no error lost."""
+        guarded = guard(action, self.notice.show)
+        return lambda *arguments: self._turns.post(lambda: guarded(*arguments))
 
     # How it works.
 
@@ -222,10 +234,36 @@ class Panel(w.VBox):
         if outcome.error is not None:
             self.notice.show(outcome.error)
         elif not outcome.cancelled:
-            self.draw(outcome.result)
+            self._draw(outcome.result)
             with self.state.hold_trait_notifications():
                 self.state.result, self.state.answered = outcome.result, outcome.request
         self.state.ended = outcome
+
+    def _draw(self, result: Any) -> None:
+        """Draw a result with the selection brought over to its tokens."""
+        before, self._drawing = self.selection, True
+        try:
+            self.state.selection = self._carried(result)
+            self.draw(result)
+        except BaseException:
+            self.state.selection = before
+            raise
+        finally:
+            self._drawing = False
+
+    def _carried(self, result: Any) -> frozenset[int]:
+        before, after = getattr(self.result, "tokens", None), getattr(result, "tokens", None)
+        if before is None or after is None:
+            return self.selection
+        return carried(before, after, self.selection)
+
+    def _reselect(self, _change: Any) -> None:
+        if not self._drawing:
+            self.selected()
+
+    def _select_found(self, _click: Any) -> None:
+        if self.state.found is not None:
+            self.state.choose(self.state.found, only=True)
 
 
 class _Answer:

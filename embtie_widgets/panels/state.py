@@ -14,6 +14,9 @@ class PanelState(t.HasTraits):
     stage      the last `Stage` of the running job, None in between
     ended      how the last job ended: its `Outcome`, None before the first
     selection  the chosen tokens, by their place in `result.tokens`; shared by all views
+    only       whether tables show the chosen tokens alone; never true of an empty selection
+    found      the tokens that a search has found, None while there is none; they are lit in the
+               charts in place of the selection, which stays
     """
 
     request = t.Any()
@@ -23,12 +26,34 @@ class PanelState(t.HasTraits):
     stage = t.Any(None)
     ended = t.Any(None)
     selection = t.Instance(frozenset, ())
+    only = t.Bool(False)
+    found = t.Instance(frozenset, allow_none=True)
 
     @property
     def stale(self) -> bool:
         """Whether the result shown is of other settings than the controls say."""
         return self.result is not None and self.answered != self.request
 
-    @t.validate("selection")
-    def _as_ids(self, proposal: dict[str, Any]) -> frozenset[int]:
-        return frozenset(int(i) for i in proposal["value"])
+    @property
+    def lit(self) -> frozenset[int]:
+        """The tokens that every chart lights up."""
+        found: frozenset[int] | None = self.found
+        chosen: frozenset[int] = self.selection
+        return chosen if found is None else found
+
+    def choose(self, ids: Any, only: bool = False) -> None:
+        """Select these tokens and end a search; `only`: tables show these alone."""
+        chosen = ids_of(ids)
+        self.found = None
+        self.selection = chosen
+        self.only = only and bool(chosen)
+
+    @t.observe("selection")
+    def _nothing_alone(self, _change: Any) -> None:
+        if not self.selection:
+            self.only = False
+
+
+def ids_of(ids: Any) -> frozenset[int]:
+    """Token ids, however given, as plain whole numbers."""
+    return frozenset(ids.tolist() if hasattr(ids, "tolist") else map(int, ids))

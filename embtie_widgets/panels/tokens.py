@@ -4,27 +4,31 @@ from collections.abc import Callable
 from typing import Any
 
 from embtie_widgets.charts.tokens import TokenRows
+from embtie_widgets.panels.state import PanelState, ids_of
 from embtie_widgets.results import PairAlignment
 from embtie_widgets.widgets import TokenTable
 
 _FIRST_SORTS = ("count", "Out->Tied")
+_LONGEST_QUERY = 200
 
 
 class TokenView:
-    """A TokenTable over the tokens of the result shown."""
+    """A TokenTable over the tokens of the result shown; what is chosen is the panel's state."""
 
     def __init__(
-        self,
-        selection: Callable[[], frozenset[int]],
-        select: Callable[[set[int]], None],
-        callback: Callable[[Callable[..., Any]], Callable[..., None]],
+        self, state: PanelState, callback: Callable[[Callable[..., Any]], Callable[..., None]]
     ) -> None:
         self.table = TokenTable(descending=True)
+        self._state = state
         self._rows: TokenRows | None = None
-        self._selection, self._select, self._drawing = selection, select, False
-        asked = ["query", "sort", "descending", "page"]
+        self._drawing = False
+        asked = ["sort", "descending", "page"]
         self.table.observe(callback(lambda _: self._asked()), asked)
+        self.table.observe(callback(lambda _: self._searched()), "query")
         self.table.observe(callback(lambda _: self._picked()), "selected")
+        self.table.on_clear(callback(self._cleared))
+        state.observe(callback(lambda _: self.refresh()), "only")
+        state.observe(callback(lambda _: self._search_ended()), "found")
 
     def draw(self, result: PairAlignment) -> None:
         """Show the tokens of another result; search and sort stay."""
@@ -33,15 +37,17 @@ class TokenView:
         names = [column["name"] for column in self._rows.columns]
         if self.table.sort not in names:
             self.table.sort = next((name for name in _FIRST_SORTS if name in names), "token")
+        self._state.found = self._found()
         self.refresh()
 
     def refresh(self) -> None:
         """Fill the page that the table asks for."""
         if self._rows is None:
             return
-        table = self.table
+        table, chosen = self.table, self._state.selection
+        only = chosen if self._state.only else None
         page = self._rows.page(
-            table.query, table.sort, table.descending, table.page, table.page_size
+            self._query, table.sort, table.descending, table.page, table.page_size, only
         )
         self._drawing = True
         try:
@@ -51,16 +57,34 @@ class TokenView:
                 total=self._rows.total,
                 status=self._status(page.shown),
                 page=page.page,
-                selected=self._selection(),
+                selected=[row[0] for row in page.rows if row[0] in chosen],
             )
         finally:
             self._drawing = False
 
+    @property
+    def _query(self) -> str:
+        return str(self.table.query)[:_LONGEST_QUERY]
+
     def _status(self, shown: int) -> str:
-        chosen = len(self._selection())
+        chosen = len(self._state.selection)
         total = 0 if self._rows is None else self._rows.total
+        kind = "selected tokens" if self._state.only else "tokens"
         text = f"{total:,} tokens" if shown == total else f"{shown:,} of {total:,} tokens"
-        return f"{text}, {chosen:,} selected" if chosen else text
+        if self._state.only:
+            text = f"{shown:,} {kind}" if shown == chosen else f"{shown:,} of {chosen:,} {kind}"
+        return text
+
+    def _found(self) -> frozenset[int] | None:
+        return ids_of(self._rows.hits(self._query)) if self._rows and self._query else None
+
+    def _searched(self) -> None:
+        self._state.found = self._found()
+        self.refresh()
+
+    def _search_ended(self) -> None:
+        if self._state.found is None:
+            self.table.query = ""
 
     def _asked(self) -> None:
         if not self._drawing:
@@ -68,4 +92,7 @@ class TokenView:
 
     def _picked(self) -> None:
         if not self._drawing:
-            self._select(self.table.merged(self._selection()))
+            self._state.selection = ids_of(self.table.merged(self._state.selection))
+
+    def _cleared(self) -> None:
+        self._state.selection = frozenset()

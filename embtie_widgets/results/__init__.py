@@ -1,6 +1,6 @@
 """What comes of a request: frozen, made of numpy arrays and plain values, never of torch."""
 
 from embtie_widgets.results.alignment import Alignment, PairAlignment
-from embtie_widgets.results.tokens import display_token
+from embtie_widgets.results.tokens import carried, display_token
 
-__all__ = ["Alignment", "PairAlignment", "display_token"]
+__all__ = ["Alignment", "PairAlignment", "carried", "display_token"]

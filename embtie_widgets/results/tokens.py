@@ -1,6 +1,7 @@
 """How a token is shown: as readable text that can never act as markup, layout or control."""
 
 import unicodedata
+from collections.abc import Collection, Sequence
 
 _SPACE, _NEWLINE, _TAB, _RETURN = "␣", "⏎", "⇥", "␍"
 _SIGNS = {" ": _SPACE, "\n": _NEWLINE, "\t": _TAB, "\r": _RETURN}
@@ -38,3 +39,17 @@ def _sign(character: str) -> str:
     if unicodedata.category(character) in _INVISIBLE or code in _BLANK:
         return f"[U+{code:04X}]"
     return character
+
+
+def carried(
+    before: Sequence[bytes | None], after: Sequence[bytes | None], chosen: Collection[int]
+) -> frozenset[int]:
+    """The places in `after` of the tokens that stand at `chosen` in `before`, by their bytes.
+
+    Those that are not there any more are left out.
+    """
+    kept = [i for i in chosen if 0 <= i < len(before)]
+    if before == after or not kept:
+        return frozenset(kept)
+    wanted = {before[i] for i in kept} - {None}
+    return frozenset(i for i, key in enumerate(after) if key in wanted)

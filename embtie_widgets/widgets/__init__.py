@@ -1,5 +1,6 @@
 """Our own front-end pieces: small anywidgets, each a Python file and its browser side."""
 
+from embtie_widgets.widgets.card import TokenCard
 from embtie_widgets.widgets.page import CopyButton, DownloadButton, File, LinkState, ThemeWatch
 from embtie_widgets.widgets.scatter import TokenScatter, shade
 from embtie_widgets.widgets.search import SearchPicker
@@ -12,6 +13,7 @@ __all__ = [
     "LinkState",
     "SearchPicker",
     "ThemeWatch",
+    "TokenCard",
     "TokenScatter",
     "TokenTable",
     "shade",

@@ -36,6 +36,7 @@ class TokenScatter(anywidget.AnyWidget):
     x, y        n 16-bit codes each within x_range, y_range (see `codes`); set them by `show`
     ids         n int32 token ids; no bytes mean 0 .. n - 1
     selection   one bit per point; the browser sets it too, so observe it and read `selected_ids`
+    lit_word    what the status line calls the points of `selection`
     clicked     id of the point that was clicked, -1 for none
     role        colour of all points: "input", "output", "tied" or "neutral"
     point_color  shades on a colour scale instead (see `shade`); no bytes for the role's colour
@@ -57,6 +58,7 @@ class TokenScatter(anywidget.AnyWidget):
     y_range = traitlets.Tuple(traitlets.Float(), traitlets.Float()).tag(sync=True)
     ids = traitlets.Bytes(b"").tag(sync=True)
     selection = traitlets.Bytes(b"").tag(sync=True, echo_update=False, from_json=_bytes)
+    lit_word = traitlets.Unicode("selected").tag(sync=True)
     point_color = traitlets.Bytes(b"").tag(sync=True)
     color_label = traitlets.Unicode("").tag(sync=True)
     color_range = traitlets.Tuple(traitlets.Float(), traitlets.Float()).tag(sync=True)

@@ -55,7 +55,7 @@ class ScatterView {
       x: data, y: data, ids: data, point_color: data, x_range: redraw, y_range: redraw,
       selection: () => { this.points.setSelection(this.get("selection")); this.draw(); },
       view: () => this.readView(), mode: () => this.showMode(), role: redraw, clicked: redraw,
-      x_label: redraw, y_label: redraw, title: redraw, reference_lines: redraw, height: redraw,
+      x_label: redraw, y_label: redraw, title: redraw, lit_word: redraw, reference_lines: redraw, height: redraw,
       color_label: redraw, color_range: redraw,
     };
     for (const [name, action] of Object.entries(actions)) this.model.on(`change:${name}`, action);
@@ -317,7 +317,7 @@ class ScatterView {
     const { n, missing, chosen } = this.points;
     const parts = [`${count(n - missing)} tokens`];
     if (missing) parts.push(`${count(missing)} without a value, not drawn`);
-    if (chosen) parts.push(`${count(chosen)} selected`);
+    if (chosen) parts.push(`${count(chosen)} ${this.get("lit_word") || "selected"}`);
     const words = parts.join(" · ");
     if (this.status.textContent !== words) this.status.textContent = words;
     const title = this.get("title");

@@ -1,0 +1,100 @@
+"""The per-token scatter of a panel: its columns come from the result, its selection is shared."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ipywidgets as w
+
+from embtie_widgets.charts.columns import Column, Columns, positions
+from embtie_widgets.panels.fields import labelled
+from embtie_widgets.panels.state import PanelState
+from embtie_widgets.results import PairAlignment
+from embtie_widgets.widgets import TokenScatter
+
+_FIRST_X, _FIRST_Y = ("In->Tied", "log_count"), ("Out->Tied", "In->Out")
+
+
+class ScatterView(w.VBox):
+    """A TokenScatter with a control for each axis.
+
+    Drawing round tokens selects them and shows them alone in the table; a click only selects.
+    """
+
+    def __init__(
+        self, state: PanelState, callback: Callable[[Callable[..., Any]], Callable[..., None]]
+    ) -> None:
+        self._state = state
+        self._columns: Columns | None = None
+        self._drawing = False
+        self.scatter = TokenScatter(height=440, mode="lasso", title="Token by token")
+        self.x = _axis("across", "What stands on the horizontal axis")
+        self.y = _axis("up", "What stands on the vertical axis")
+        super().__init__([w.Box([self.y, self.x]).add_class("ep-axes"), self.scatter])
+        for axis in (self.x, self.y):
+            axis.observe(callback(lambda _: self._chose_axis()), "value")
+        self.scatter.observe(callback(lambda _: self._selected()), "selection")
+        self.scatter.describe = self._describe
+
+    def draw(self, result: PairAlignment) -> None:
+        """Show the tokens of another result; the axes stay where it has them."""
+        self._columns = Columns(result)
+        x, y = self._axes()
+        with self._quiet():
+            for axis, column in ((self.x, x), (self.y, y)):
+                options = self._columns.options
+                if list(axis.options) != options:
+                    axis.options = options
+                axis.value = column.name
+        self._show(x, y)
+
+    def refresh(self) -> None:
+        """Light up what is chosen or found now."""
+        with self._quiet():
+            self.scatter.lit_word = "selected" if self._state.found is None else "found"
+            self.scatter.select(positions(self._state.lit, self.scatter.n))
+
+    def _axes(self) -> tuple[Column, Column]:
+        assert self._columns is not None  # noqa: S101 - both callers have drawn a result
+        return (
+            self._columns.get(self.x.value or "", *_FIRST_X),
+            self._columns.get(self.y.value or "", *_FIRST_Y),
+        )
+
+    def _show(self, x: Column, y: Column) -> None:
+        with self._quiet(), self.scatter.hold_sync():
+            self.scatter.show(
+                x.values,
+                y.values,
+                x_label=x.label,
+                y_label=y.label,
+                role=y.role,
+                reference_lines=[*x.references("x"), *y.references("y")],
+            )
+            self.refresh()
+
+    def _chose_axis(self) -> None:
+        if not self._drawing and self._columns is not None:
+            self._show(*self._axes())
+
+    def _selected(self) -> None:
+        if self._drawing:
+            return
+        chosen = self.scatter.selected_ids
+        self._state.choose(chosen, only=self._state.only or len(chosen) > 1)
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        before, self._drawing = self._drawing, True
+        try:
+            yield
+        finally:
+            self._drawing = before
+
+    def _describe(self, token: int) -> str:
+        return "" if self._columns is None else self._columns.describe(token)
+
+
+def _axis(name: str, tooltip: str) -> w.Dropdown:
+    control: w.Dropdown = labelled(w.Dropdown(description=name), tooltip)
+    return control
