@@ -14,7 +14,7 @@ import torch
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.progress import Progress, silent
 
-BLOCK = 2048
+BLOCK = 4096
 _EXACT_UP_TO = 10_000_000
 _TINY, _HUGE = 2.0**-30, 2.0**30
 

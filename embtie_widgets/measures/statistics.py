@@ -8,19 +8,23 @@ import numpy as np
 from embtie_widgets.results.alignment import Vector
 
 RESAMPLES = 1000
+# The interval of so many tokens is the same for fewer resamples to its second digit.
+_DRAWS = 10_000_000
+_FEWEST = 200
 _DRAWS_AT_ONCE = 4_000_000
 # Counts are banded by powers of ten; the last band has no upper end.
 BAND_EDGES = (0, 1, 10, 100, 1_000, 10_000)
 
 
 def bootstrap_interval(
-    values: Vector, seed: int, level: float = 0.95, resamples: int = RESAMPLES
+    values: Vector, seed: int, level: float = 0.95, resamples: int | None = None
 ) -> tuple[float, float]:
     """Percentile interval of the mean over tokens, in the unit of `values`; NaN where empty."""
     n = len(values)
     if n == 0:
         return (float("nan"), float("nan"))
     rng = np.random.default_rng(seed)
+    resamples = resamples or min(RESAMPLES, max(_FEWEST, _DRAWS // n))
     means = np.empty(resamples)
     step = max(1, _DRAWS_AT_ONCE // n)
     for start in range(0, resamples, step):
