@@ -1,0 +1,129 @@
+"""A request as the query of a link: short, readable, versioned, and read with distrust."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.requests.fields import choice
+from embtie_widgets.requests.model import ModelRef
+from embtie_widgets.requests.reading import KINDS, Request, read_request
+
+LENGTH_LIMIT = 16 * 1024
+TOKEN_LIMIT = 64
+_FIELD_LIMIT = 64
+_VERSION, _KIND, _TOKENS = "embtie", "kind", "tokens"
+_FLAGS = {"true": True, "false": False}
+_HINT = "Copy the link again where it came from; the page opens with what it shows by itself."
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a link holds: a request, and chosen tokens by their place in its result."""
+
+    request: Request
+    tokens: frozenset[int] = frozenset()
+
+
+def encode(request: Request, tokens: Collection[int] = ()) -> str:
+    """The query: what differs from the defaults, and up to 64 chosen tokens; empty for neither.
+
+    A larger choice is left out.
+    """
+    items = list(_changed(request, type(request)()))
+    if 0 < len(tokens) <= TOKEN_LIMIT:
+        items.append((_TOKENS, ".".join(map(str, sorted(tokens)))))
+    head = [(_VERSION, str(request.version)), (_KIND, request.kind)]
+    return urlencode([*head, *items], safe="/:,") if items else ""
+
+
+def decode(query: str) -> Link | None:
+    """The link of a query, None where it is not ours; an EmbtieError for one that cannot be."""
+    if len(query) > LENGTH_LIMIT:
+        raise EmbtieError(f"The link is longer than {LENGTH_LIMIT:,} characters.", _HINT)
+    given = _items(query)
+    if _VERSION not in given:
+        return None
+    try:
+        tokens = _tokens(given.pop(_TOKENS, ""))
+        kind = choice(_KIND, given.pop(_KIND, ""), tuple(KINDS))
+        plain = {_VERSION: _whole(_VERSION, given.pop(_VERSION)), _KIND: kind}
+        return Link(read_request(plain | _fields(KINDS[kind](), given)), tokens)
+    except EmbtieError as error:
+        raise EmbtieError(f"This link cannot be opened: {error.message}", _HINT) from None
+
+
+def _changed(request: Any, default: Any) -> Iterator[tuple[str, str]]:
+    """Name and text of every field that differs; those of a model as `a`, `a.revision`."""
+    for field in fields(request):
+        value, usual = getattr(request, field.name), getattr(default, field.name)
+        if value == usual:
+            continue
+        if isinstance(value, ModelRef):
+            for part, known in value.to_dict().items():
+                yield field.name if part == "ref" else f"{field.name}.{part}", _text(known)
+        else:
+            yield field.name, _text(value)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _items(query: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(
+            query, keep_blank_values=True, max_num_fields=_FIELD_LIMIT, errors="strict"
+        )
+    except ValueError:
+        raise EmbtieError("The link has too many parts or is not text.", _HINT) from None
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise EmbtieError("The link says something twice.", _HINT)
+    return dict(pairs)
+
+
+def _fields(default: Any, given: dict[str, str]) -> dict[str, Any]:
+    """The texts as the kinds of value that the fields of a request have; unknown ones stay."""
+    found: dict[str, Any] = {}
+    for name, text in given.items():
+        owner, _, part = name.partition(".")
+        value = getattr(default, owner, None)
+        if isinstance(value, ModelRef):
+            model, part = found.setdefault(owner, {}), part or "ref"
+            if part in model:
+                raise EmbtieError(f"The link gives {owner} twice.", _HINT)
+            model[part] = _value(name, text, getattr(value, part, None))
+        else:
+            found[name] = _value(name, text, value)
+    return found
+
+
+def _value(name: str, text: str, usual: Any) -> Any:
+    if isinstance(usual, bool):
+        return _FLAGS.get(text, text)
+    if isinstance(usual, int):
+        return _whole(name, text)
+    if isinstance(usual, float):
+        return _number(text)
+    return text
+
+
+def _whole(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 12):
+        raise EmbtieError(f"{name} is no whole number there.", _HINT)
+    return int(text)
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _tokens(text: str) -> frozenset[int]:
+    parts = text.split(".") if text else []
+    if len(parts) > TOKEN_LIMIT:
+        raise EmbtieError(f"It names more than {TOKEN_LIMIT} tokens.", _HINT)
+    return frozenset(_whole(_TOKENS, part) for part in parts)
