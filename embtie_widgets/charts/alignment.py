@@ -245,6 +245,8 @@ def _layout(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY
             "title": {"text": "selected tokens per bin"},
             "overlaying": "y",
             "side": "right",
+            "tickmode": "auto",
+            "nticks": 5,
             "rangemode": "tozero",
             "showgrid": False,
             "zeroline": False,

@@ -24,10 +24,10 @@ def prepare(folder: Path) -> None:
 
 def write(folder: Path, request: Request, result: "PairAlignment") -> list[str]:
     """Write every file whole or not at all; their names."""
-    from embtie_widgets.charts.alignment import figure
-    from embtie_widgets.jobs.exports import files
+    from embtie_widgets.charts.files import offline_page
+    from embtie_widgets.jobs.exports import files, summary_json
 
-    page = figure(result).to_html(include_plotlyjs=True)
+    page = offline_page(result, summary_json(request, result))
     written = files(request, result, page)
     for name, data in written.items():
         replace(folder / name, data)

@@ -7,10 +7,13 @@ import ipywidgets as w
 
 from embtie_widgets.charts import alignment as chart
 from embtie_widgets.charts.columns import positions
+from embtie_widgets.charts.files import offline_page, stamped
 from embtie_widgets.charts.theme import COMPARISONS, mark_of
 from embtie_widgets.jobs import devices
+from embtie_widgets.jobs.exports import csv_bytes, summary_json
 from embtie_widgets.jobs.lookup import ask_card
 from embtie_widgets.panels.card import CardView
+from embtie_widgets.panels.exports import Offer
 from embtie_widgets.panels.fields import Field, labelled, section
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.pair import PairPicker, pair_facts
@@ -19,6 +22,7 @@ from embtie_widgets.panels.tokens import TokenView
 from embtie_widgets.panels.words import escape, interval, number, table
 from embtie_widgets.requests import AlignRequest
 from embtie_widgets.results import PairAlignment, carried
+from embtie_widgets.widgets import FigurePicture
 
 _HELP = """
 <p>Each row of one matrix is carried by a map, fitted on all tokens, towards the row of the same
@@ -54,7 +58,7 @@ class AlignmentPanel(Panel):
         given = {"ask": ask_card, **(parts or {})}
         self._ask_card = given.pop("ask")
         super().__init__(self._first, **given)
-        self.state.observe(self.callback(self._reopen), "result")
+        self.state.observe(self.callback(self._keep_card), "result")
         self.begin()
 
     def build_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
@@ -103,6 +107,7 @@ class AlignmentPanel(Panel):
         """Sentence, histogram, scatter, token card, table, numbers, models."""
         self.headline = w.HTML().add_class("ep-headline")
         self.chart = chart.figure_widget(None)
+        self.picture = FigurePicture(within=".ep-histogram")
         self.caption = w.HTML().add_class("ep-caption")
         self.summary, self.bands, self.facts = w.HTML(), w.HTML(), w.HTML()
         self.scatter = ScatterView(self.state, self.callback)
@@ -112,13 +117,45 @@ class AlignmentPanel(Panel):
             source.observe(self.callback(self._clicked), "clicked")
         return [
             self.headline,
-            _card("", self.chart, self.caption).add_class("ep-histogram"),
+            _card("", self.picture, self.chart, self.caption).add_class("ep-histogram"),
             _card("", self.scatter).add_class("ep-scatter"),
             _card("Token", self.card.card).add_class("ep-token"),
             _card("Tokens", self.selection_bar, self.tokens.table).add_class("ep-tokens"),
             _card("Means", self.summary),
             _card("By token frequency", self.bands),
             _card("Models", self.facts),
+        ]
+
+    def build_exports(self) -> Iterable[Offer]:
+        """Tables, page and pictures, each with its settings inside."""
+        return [
+            Offer("CSV", "Every token with its numbers", ".csv", "text/csv", csv_bytes),
+            Offer(
+                "CSV of selection",
+                "The selected tokens with their numbers",
+                "-selection.csv",
+                "text/csv",
+                lambda request, result: csv_bytes(request, result, self.selection),
+                needs=lambda state: state.result is not None and bool(state.selection),
+            ),
+            Offer(
+                "HTML",
+                "The chart as a page that needs no network",
+                ".html",
+                "text/html",
+                lambda request, result: offline_page(
+                    result, summary_json(request, result)
+                ).encode(),
+            ),
+            Offer("SVG", "The histogram as a drawing", ".svg", "image/svg+xml", begin=self._svg),
+            Offer("PNG", "The histogram as a picture", ".png", "image/png", begin=self._png),
+            Offer(
+                "Scatter PNG",
+                "The scatter as it is shown",
+                "-scatter.png",
+                "image/png",
+                begin=self._scatter_png,
+            ),
         ]
 
     def draw(self, result: PairAlignment) -> None:
@@ -150,6 +187,10 @@ class AlignmentPanel(Panel):
         """Ridge belongs to the linear map."""
         self.ridge.disabled = self.map.value != "linear"
 
+    def prepare(self, request: Any) -> None:
+        """Offer a device that was asked for even where it is missing; a run then says so."""
+        self.device.options = self._devices(request.device)
+
     def retheme(self, theme: str) -> None:
         """Put the figure into another theme; all else follows the host's style."""
         chart.retheme(self.chart, theme)
@@ -162,11 +203,25 @@ class AlignmentPanel(Panel):
         if token != self.card.place and not emptied:
             self.open_card(token)
 
-    def _reopen(self, change: Any) -> None:
+    def _keep_card(self, change: Any) -> None:
         """Keep the card on its token in another result."""
         if change["old"] is not None and self.card.place >= 0:
             kept = carried(change["old"].tokens, change["new"].tokens, [self.card.place])
             self.open_card(min(kept, default=-1))
+
+    def _svg(self, request: Any, result: PairAlignment, done: Any, failed: Any) -> None:
+        settings = summary_json(request, result)
+        self.picture.ask("svg", chart.caption(result), settings, done, failed)
+
+    def _png(self, request: Any, result: PairAlignment, done: Any, failed: Any) -> None:
+        settings = summary_json(request, result)
+        self.picture.ask(
+            "png", chart.caption(result), "", lambda data: done(stamped(data, settings)), failed
+        )
+
+    def _scatter_png(self, request: Any, result: PairAlignment, done: Any, failed: Any) -> None:
+        settings = summary_json(request, result)
+        self.scatter.scatter.png(lambda data: done(stamped(data, settings)))
 
     @staticmethod
     def _devices(chosen: str) -> list[str]:

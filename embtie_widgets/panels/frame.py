@@ -27,8 +27,10 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.estimate import estimate
 from embtie_widgets.jobs.first import first_result
 from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
+from embtie_widgets.panels.exports import ExportBar, Offer
 from embtie_widgets.panels.fields import Binding, Field
 from embtie_widgets.panels.guard import guard
+from embtie_widgets.panels.links import PanelLink
 from embtie_widgets.panels.notice import Notice
 from embtie_widgets.panels.runbar import RunBar
 from embtie_widgets.panels.selection import SelectionBar
@@ -36,6 +38,7 @@ from embtie_widgets.panels.state import PanelState, ids_of
 from embtie_widgets.panels.style import style
 from embtie_widgets.panels.turns import Turns
 from embtie_widgets.panels.words import escape
+from embtie_widgets.requests.link import Link
 from embtie_widgets.results import carried
 from embtie_widgets.widgets import ThemeWatch
 from embtie_widgets.widgets.fit import Fit
@@ -68,14 +71,18 @@ class Panel(w.VBox):
         self._job: Job | None = None
         self._answer: _Answer | None = None
         self._drawing = False
+        self._wanted: Link | None = None
         self.notice, self.runbar, self.theme = Notice(), RunBar(self.state), ThemeWatch()
         self.selection_bar = SelectionBar(self.state)
         fields, controls = self.build_controls()
         self._binding = Binding(fields, self.callback(self._edited))
         self._binding.write(request)
         self.results = w.VBox(list(self.build_views())).add_class("ep-results")
-        self.exports = w.HBox(list(self.build_exports())).add_class("ep-exports")
-        super().__init__([style(), self.theme, Fit(), self._head(), self._body(controls)])
+        self.link = PanelLink(self.state, self.open_link, self.callback)
+        offers = list(self.build_exports())
+        self.exports = ExportBar(self.state, self.link.copy, offers, self.callback)
+        unseen = [style(), self.theme, self.link.page, Fit()]
+        super().__init__([*unseen, self._head(), self._body(controls)])
         self.add_class("embtie-panel")
         self.runbar.run.on_click(self.callback(lambda _: self.start()))
         self.runbar.cancel.on_click(self.callback(lambda _: self.cancel()))
@@ -95,8 +102,8 @@ class Panel(w.VBox):
         """Charts and tables, in the order shown; made once."""
         return []
 
-    def build_exports(self) -> Iterable[w.Widget]:
-        """What stands in the export bar."""
+    def build_exports(self) -> Iterable[Offer]:
+        """The files that the export bar offers, beside the link and the code."""
         return []
 
     def draw(self, result: Any) -> None:
@@ -110,6 +117,9 @@ class Panel(w.VBox):
 
     def edited(self) -> None:
         """Adapt the controls to one another after a change."""
+
+    def prepare(self, request: Any) -> None:
+        """Make the controls able to show a request that comes from elsewhere."""
 
     # What code and other parts use.
 
@@ -125,6 +135,8 @@ class Panel(w.VBox):
     @request.setter
     def request(self, request: Any) -> None:
         with self._turns.hold():
+            with self._binding.quiet():
+                self.prepare(request)
             self._binding.write(request)
             self._changed(request)
 
@@ -194,7 +206,7 @@ class Panel(w.VBox):
 
     def _body(self, controls: Iterable[w.Widget]) -> w.Widget:
         side = w.VBox([*controls, self.runbar]).add_class("ep-side")
-        main = w.VBox([self.notice, self.results, self.exports]).add_class("ep-main")
+        main = w.VBox([self.notice, self.exports, self.results]).add_class("ep-main")
         return w.Box([side, main]).add_class("ep-body")
 
     def _begin(self) -> None:
@@ -237,6 +249,7 @@ class Panel(w.VBox):
             self._draw(outcome.result)
             with self.state.hold_trait_notifications():
                 self.state.result, self.state.answered = outcome.result, outcome.request
+            self._select_wanted()
         self.state.ended = outcome
 
     def _draw(self, result: Any) -> None:
@@ -256,6 +269,19 @@ class Panel(w.VBox):
         if before is None or after is None:
             return self.selection
         return carried(before, after, self.selection)
+
+    def open_link(self, link: Link) -> None:
+        """Take over what a link holds; its tokens are chosen once its result is there."""
+        self._wanted = link
+        self.request = link.request
+        self._select_wanted()
+
+    def _select_wanted(self) -> None:
+        if self._wanted is not None and self._wanted.request == self.state.answered:
+            wanted, self._wanted = self._wanted, None
+            known = len(getattr(self.result, "tokens", ()))
+            if wanted.tokens:
+                self.state.choose([i for i in wanted.tokens if i < known])
 
     def _reselect(self, _change: Any) -> None:
         if not self._drawing:

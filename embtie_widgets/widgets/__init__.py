@@ -2,6 +2,7 @@
 
 from embtie_widgets.widgets.card import TokenCard
 from embtie_widgets.widgets.page import CopyButton, DownloadButton, File, LinkState, ThemeWatch
+from embtie_widgets.widgets.picture import FigurePicture
 from embtie_widgets.widgets.scatter import TokenScatter, shade
 from embtie_widgets.widgets.search import SearchPicker
 from embtie_widgets.widgets.table import TokenTable
@@ -9,6 +10,7 @@ from embtie_widgets.widgets.table import TokenTable
 __all__ = [
     "CopyButton",
     "DownloadButton",
+    "FigurePicture",
     "File",
     "LinkState",
     "SearchPicker",

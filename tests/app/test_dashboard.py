@@ -8,13 +8,14 @@ import pytest
 from embtie_widgets.app.dashboard import TABS, Dashboard, Tab
 from embtie_widgets.app.serve import notebook
 from embtie_widgets.panels.frame import Panel
+from embtie_widgets.requests import AlignRequest
 from tests.panels.fake_jobs import FakeRunner, parts
 
 
 def toy(name: str, made: list[str]) -> Tab:
     def make() -> Panel:
         made.append(name)
-        return Panel(None, **parts(FakeRunner()))
+        return Panel(AlignRequest(), **parts(FakeRunner()))
 
     return Tab(name, make)
 

@@ -2,8 +2,8 @@
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import ipywidgets as w
 import pytest
@@ -18,6 +18,12 @@ from tests.panels.fake_jobs import Cost, FakeRunner, parts
 class ToyRequest:
     k: int = 3
     map: str = "linear"
+
+    kind: ClassVar[str] = "toy"
+    version: ClassVar[int] = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
 
     def __post_init__(self) -> None:
         if self.k < 0:

@@ -1,0 +1,51 @@
+"""Charts as files that carry what they show was made with: an offline page, a stamped picture."""
+
+import html
+import json
+import struct
+import zlib
+from typing import Any
+
+from embtie_widgets.charts.alignment import figure, headline
+from embtie_widgets.results import PairAlignment
+
+_PNG_HEAD = 33  # signature and first chunk, after which others may stand
+_KEYWORD = b"embtie\0"
+_STYLE = (
+    "body{margin:24px auto;max-width:960px;padding:0 16px;color:#1b2330;background:#fff;"
+    "font:15px/1.5 system-ui,sans-serif}h1{font-size:20px}"
+)
+
+
+def offline_page(result: PairAlignment, settings: str) -> str:
+    """The chart as one HTML file that needs nothing else; `settings`, JSON, are inside.
+
+    They stand in the script block of type application/json with the id "embtie-settings".
+    """
+    plot = figure(result).to_html(full_html=False, include_plotlyjs=True)
+    title = html.escape(headline(result))
+    inside = json.dumps(json.loads(settings)).replace("<", "\\u003c")
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n{plot}\n"
+        f'<script type="application/json" id="embtie-settings">{inside}</script>\n'
+        "</body>\n</html>\n"
+    )
+
+
+def stamped(png: bytes, settings: str) -> bytes:
+    """The picture with `settings`, JSON, in a text chunk named "embtie"."""
+    ascii_only = json.dumps(json.loads(settings)).encode("ascii")
+    body = b"tEXt" + _KEYWORD + ascii_only
+    size = struct.pack(">I", len(body) - 4)
+    chunk = size + body + struct.pack(">I", zlib.crc32(body))
+    return png[:_PNG_HEAD] + chunk + png[_PNG_HEAD:]
+
+
+def stamp_of(png: bytes) -> Any:
+    """The settings inside such a picture, None where there are none."""
+    start = png.find(b"tEXt" + _KEYWORD)
+    if start < 4:
+        return None
+    (size,) = struct.unpack(">I", png[start - 4 : start])
+    return json.loads(png[start + 4 + len(_KEYWORD) : start + 4 + size])

@@ -1,0 +1,77 @@
+"""What a panel gives away: buttons whose files are made on a click, from what is shown."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import ipywidgets as w
+
+from embtie_widgets.panels.state import PanelState
+from embtie_widgets.requests.code import to_code
+from embtie_widgets.requests.reading import request_key
+from embtie_widgets.widgets import CopyButton, DownloadButton, File
+
+Guard = Callable[[Callable[..., Any]], Callable[..., None]]
+_FAILED = "The file could not be made."
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A file to offer: `make(request, result)` gives it, or `begin(request, result, done, failed)`
+    has the page make it and calls one of the two with bytes or a sentence.
+
+    `needs` says whether there is something to give.
+    """
+
+    label: str
+    title: str
+    suffix: str
+    mime: str
+    make: Callable[..., bytes] | None = None
+    begin: Callable[..., None] | None = None
+    needs: Callable[[PanelState], bool] = field(default=lambda state: state.result is not None)
+
+
+class ExportBar(w.HBox):
+    """Copy link, copy code, and the files of a panel."""
+
+    def __init__(
+        self, state: PanelState, link: w.Widget, offers: list[Offer], callback: Guard
+    ) -> None:
+        self._state, self._callback = state, callback
+        self.code = CopyButton(
+            label="Copy code", title="The Python lines that make this result without the page"
+        ).add_class("ep-code")
+        self.files = {offer.label: self._button(offer) for offer in offers}
+        self._offers = offers
+        super().__init__([link, self.code, *self.files.values()])
+        self.add_class("ep-exports")
+        state.observe(callback(lambda _: self._follow()), ["request", "result", "selection"])
+        self._follow()
+
+    def _follow(self) -> None:
+        self.code.text = to_code(self._state.request)
+        for offer in self._offers:
+            self.files[offer.label].disabled = not offer.needs(self._state)
+
+    def _button(self, offer: Offer) -> DownloadButton:
+        def make() -> File | None:
+            made: list[File | None] = []
+            self._callback(lambda: made.append(self._made(offer, button)))()
+            if not made:
+                button.fail(_FAILED)
+            return made[0] if made else None
+
+        button = DownloadButton(make, label=offer.label, title=offer.title, disabled=True)
+        button.add_class("ep-download")
+        return button
+
+    def _made(self, offer: Offer, button: DownloadButton) -> File | None:
+        request, result = self._state.answered, self._state.result
+        name = f"embtie-{request.kind}-{request_key(request)[:8]}{offer.suffix}"
+        if offer.make is not None:
+            return File(offer.make(request, result), name, offer.mime)
+        if offer.begin is not None:
+            done = self._callback(lambda data: button.deliver(File(data, name, offer.mime)))
+            offer.begin(request, result, done, button.fail)
+        return None

@@ -1,0 +1,47 @@
+"""The page's address and a panel: the address follows the panel, and a link sets the panel."""
+
+from collections.abc import Callable
+from typing import Any
+
+from embtie_widgets.panels.state import PanelState
+from embtie_widgets.requests.link import Link, decode, encode
+from embtie_widgets.widgets import CopyButton, LinkState
+
+_TITLE = "A link that opens the page with these settings and, where they are few, these tokens"
+_NOT_HERE = "A notebook's address carries no settings; Copy code does, and so does a served page"
+
+
+class PanelLink:
+    """Reads the link that the page came with, once, and keeps address and Copy link current.
+
+    `reopen` takes over what the link holds; requests of another kind are another panel's affair.
+    """
+
+    def __init__(
+        self,
+        state: PanelState,
+        reopen: Callable[[Link], None],
+        callback: Callable[[Callable[..., Any]], Callable[..., None]],
+    ) -> None:
+        self._state, self._reopen, self._came = state, reopen, False
+        self.page = LinkState()
+        self.copy = CopyButton(label="Copy link", title=_TITLE, disabled=True).add_class("ep-link")
+        self.page.observe(callback(lambda _: self._opened()), "page")
+        state.observe(callback(lambda _: self._follow()), ["request", "selection"])
+
+    def _opened(self) -> None:
+        """The page has said where it is.  A link that cannot be read is told; then the default."""
+        served = self.page.page.get("host") != "lab"
+        self.copy.disabled, self.copy.title = not served, _TITLE if served else _NOT_HERE
+        first, self._came = not self._came, True
+        try:
+            link = decode(self.page.page.get("query", "")) if first and served else None
+            if link is not None and isinstance(link.request, type(self._state.request)):
+                self._reopen(link)
+        finally:
+            self._follow()
+
+    def _follow(self) -> None:
+        if self._came:
+            self.page.query = encode(self._state.request, self._state.selection)
+            self.copy.text = self.page.url

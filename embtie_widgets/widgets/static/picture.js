@@ -1,0 +1,79 @@
+// An SVG or PNG of the plotly figure beside this widget, with caption and settings inside.
+
+const SVG_SPACE = "http://www.w3.org/2000/svg";
+
+function svgElement(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG_SPACE, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
+// The words in lines that fit the width, as measured with the font they are drawn in.
+function wrapWords(words, font, width) {
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = font;
+  const lines = [""];
+  for (const word of words.split(" ")) {
+    const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
+    if (lines.at(-1) && context.measureText(longer).width > width) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
+}
+
+// plotly stacks several SVGs; one picture has them as groups, on paper, with the caption below.
+function svgOf(figure, { caption, settings }) {
+  const layers = [...figure.querySelectorAll(".main-svg")];
+  const sample = getComputedStyle(figure.querySelector(".main-svg text"));
+  const [width, high] = [figure.clientWidth, figure.clientHeight];
+  const lines = wrapWords(caption, `12px ${sample.fontFamily}`, width - 32);
+  const height = high + 18 * lines.length + 16;
+  const root = svgElement("svg", { xmlns: SVG_SPACE, width, height, viewBox: `0 0 ${width} ${height}` });
+  root.append(svgElement("metadata", {}, settings));
+  root.append(svgElement("rect", { width, height, fill: getComputedStyle(layers[0]).backgroundColor }));
+  for (const layer of layers) {
+    const copy = layer.cloneNode(true);
+    copy.querySelectorAll(".hoverlayer, .drag").forEach((part) => part.remove());
+    root.append(svgElement("g", {}, ...copy.childNodes));
+  }
+  const style = `font-family: ${sample.fontFamily.replaceAll('"', "'")}; font-size: 12px; fill: ${sample.fill}`;
+  lines.forEach((line, place) => {
+    root.append(svgElement("text", { x: 16, y: high + 14 + 18 * place, style }, line));
+  });
+  // Clip paths are named by the page's whole address there; in a file they stand beside.
+  return new XMLSerializer().serializeToString(root)
+    .replace(/url\((?:&quot;|['"])?[^#()]*#([^)'"&]+)(?:&quot;|['"])?\)/g, "url(#$1)");
+}
+
+async function pngOf(svg, scale) {
+  const picture = new Image();
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await picture.decode();
+  const canvas = make("canvas", { width: picture.width * scale, height: picture.height * scale });
+  const context = canvas.getContext("2d");
+  context.scale(scale, scale);
+  context.drawImage(picture, 0, 0);
+  return new Promise((done) => canvas.toBlob(done, "image/png"));
+}
+
+function render({ model, el, signal }) {
+  el.style.display = "none";
+  const answer = async (content) => {
+    if (signal.aborted) return;
+    const { request } = content;
+    try {
+      const figure = el.closest(model.get("within")).querySelector(".js-plotly-plot");
+      const svg = svgOf(figure, content);
+      const blob = content.kind === "svg" ? new Blob([svg]) : await pngOf(svg, content.scale);
+      model.send({ kind: "picture", request }, undefined, [await blob.arrayBuffer()]);
+    } catch (fault) {
+      console.warn(fault);
+      model.send({ kind: "failed", request });
+    }
+  };
+  model.on("msg:custom", answer);
+  signal.addEventListener("abort", () => model.off("msg:custom", answer));
+}
+
+export default { render };

@@ -1,0 +1,64 @@
+"""Charts as files: whole by themselves, with their settings inside."""
+
+import json
+import re
+import struct
+import zlib
+from dataclasses import replace
+
+from embtie_widgets.charts.files import offline_page, stamp_of, stamped
+from tests.sample_results import pair_result
+
+HOSTILE = json.dumps({"models": {"A": "</script><script>alert(1)</script>", "é": "<!--"}})
+
+
+def tiny_png() -> bytes:
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        )
+
+    head = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
+    data = zlib.compress(b"\0\0")
+    parts = chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
+def test_a_page_holds_its_settings_as_data_that_cannot_end_its_block() -> None:
+    page = offline_page(pair_result(), HOSTILE)
+    block = re.search(r'<script type="application/json" id="embtie-settings">(.*?)</script>', page)
+    assert block is not None
+    assert json.loads(block[1]) == json.loads(HOSTILE)
+    assert "alert(1)</script>" not in page
+
+
+def test_a_page_needs_nothing_else_and_says_what_it_shows() -> None:
+    page = offline_page(pair_result(), "{}")
+    assert not re.search(r"<(script|link|img|iframe)\b[^>]*\b(src|href)=", page[:3000])
+    ours = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    assert "http" not in ours
+    assert "src=" not in ours
+    assert "Plotly.newPlot" in page
+    assert "<title>The tied matrix is closer to the untied output" in page
+    assert "n = 299 tokens" in page
+
+
+def test_a_models_name_is_no_markup_in_a_page() -> None:
+    result = pair_result()
+    models = {"A": {"name": "</script><img src=x>"}, "B": {"name": "b"}}
+    assert "<img" not in offline_page(replace(result, models=models), "{}")
+
+
+def test_a_picture_keeps_its_chunks_whole_with_the_settings_among_them() -> None:
+    png = stamped(tiny_png(), HOSTILE)
+    assert stamp_of(png) == json.loads(HOSTILE)
+    assert stamp_of(tiny_png()) is None
+    place, kinds = 8, []
+    while place < len(png):
+        (size,) = struct.unpack(">I", png[place : place + 4])
+        body = png[place + 4 : place + 8 + size]
+        (check,) = struct.unpack(">I", png[place + 8 + size : place + 12 + size])
+        assert zlib.crc32(body) == check
+        kinds.append(body[:4])
+        place += 12 + size
+    assert kinds == [b"IHDR", b"tEXt", b"IDAT", b"IEND"]

@@ -1,0 +1,193 @@
+"""What a panel gives away, and what it opens from a link."""
+
+import io
+import json
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from embtie_widgets.charts.files import stamp_of
+from embtie_widgets.panels.alignment import AlignmentPanel
+from embtie_widgets.requests import AlignRequest, read_request
+from embtie_widgets.requests.link import decode
+from tests.charts.test_chart_files import tiny_png
+from tests.panels.fake_jobs import Cost, FakeRunner, parts
+
+
+@pytest.fixture
+def runner() -> FakeRunner:
+    return FakeRunner(at_once=True)
+
+
+@pytest.fixture
+def panel(runner: FakeRunner) -> AlignmentPanel:
+    return AlignmentPanel(parts={**parts(runner, Cost()), "ask": lambda *_: None})
+
+
+def sent(widget: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, Any], list[bytes]]]:
+    messages: list[tuple[dict[str, Any], list[bytes]]] = []
+    monkeypatch.setattr(
+        widget, "send", lambda content, buffers=None: messages.append((content, buffers or []))
+    )
+    return messages
+
+
+def saved(panel: AlignmentPanel, label: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, bytes]:
+    button = panel.exports.files[label]
+    assert not button.disabled
+    messages = sent(button, monkeypatch)
+    button._receive(button, {"kind": "ask"}, [])
+    [(content, buffers)] = messages
+    return content["filename"], buffers[0]
+
+
+def open_page(panel: AlignmentPanel, query: str, host: str = "voila") -> None:
+    panel.link.page.page = {
+        "query": query,
+        "origin": "https://lab.example",
+        "path": "/base/",
+        "host": host,
+    }
+
+
+def test_csv_of_what_is_shown_and_of_the_selection_alone(
+    panel: AlignmentPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel.map.value = "orthogonal"
+    name, data = saved(panel, "CSV", monkeypatch)
+    assert name.endswith(".csv")
+    head = json.loads(data.split(b"\n")[0].removeprefix(b"# "))
+    assert read_request(head["request"]) == AlignRequest(map="orthogonal")
+    assert panel.exports.files["CSV of selection"].disabled
+    panel.selection = {4, 9}
+    _, data = saved(panel, "CSV of selection", monkeypatch)
+    assert pd.read_csv(io.BytesIO(data), skiprows=1)["row_a"].tolist() == [4, 9]
+
+
+def test_a_stale_panel_exports_what_it_shows(
+    panel: AlignmentPanel, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner.at_once = False
+    panel.seed.value = 9
+    _, data = saved(panel, "CSV", monkeypatch)
+    head = json.loads(data.split(b"\n")[0].removeprefix(b"# "))
+    assert read_request(head["request"]) == AlignRequest()
+
+
+def test_the_page_is_the_one_of_the_command_line(
+    panel: AlignmentPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, data = saved(panel, "HTML", monkeypatch)
+    assert b'id="embtie-settings"' in data
+
+
+def test_pictures_come_from_the_page_and_carry_the_settings(
+    panel: AlignmentPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = sent(panel.picture, monkeypatch)
+    for label, kind, data in (("SVG", "svg", b"<svg/>"), ("PNG", "png", tiny_png())):
+        button = panel.exports.files[label]
+        messages = sent(button, monkeypatch)
+        button._receive(button, {"kind": "ask"}, [])
+        content, _ = asked.pop()
+        assert content["kind"] == kind
+        assert "n = 299" in content["caption"]
+        answer = {"kind": "picture", "request": content["request"]}
+        panel.picture._receive(panel.picture, answer, [data])
+        [(_, [file])] = messages
+        settings = json.loads(content["settings"]) if kind == "svg" else stamp_of(file)
+        assert read_request(settings["request"]) == AlignRequest()
+
+
+def test_a_picture_that_cannot_be_made_is_told_on_the_button(
+    panel: AlignmentPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = sent(panel.picture, monkeypatch)
+    button = panel.exports.files["SVG"]
+    messages = sent(button, monkeypatch)
+    button._receive(button, {"kind": "ask"}, [])
+    panel.picture._receive(panel.picture, {"kind": "failed", "request": asked[0][0]["request"]}, [])
+    assert messages[0][0]["kind"] == "failed"
+
+
+def test_a_file_that_cannot_be_made_is_told_on_button_and_page(
+    panel: AlignmentPanel, monkeypatch: pytest.MonkeyPatch, logged_faults: list[str]
+) -> None:
+    button = panel.exports.files["CSV"]
+    messages = sent(button, monkeypatch)
+    panel.state.result = replace(panel.result, comparisons=None)
+    with pytest.raises(AttributeError):
+        button._receive(button, {"kind": "ask"}, [])
+    assert messages[-1][0]["kind"] == "failed"
+    assert "went wrong" in panel.notice.value
+    logged_faults.clear()
+
+
+def test_the_code_is_that_of_the_controls(panel: AlignmentPanel) -> None:
+    panel.map.value = "identity"
+    names: dict[str, Any] = {}
+    lines = panel.exports.code.text.splitlines()[:2]
+    exec("\n".join(lines), names)
+    assert names["request"] == panel.request
+
+
+def test_the_address_follows_the_controls_and_a_small_selection(panel: AlignmentPanel) -> None:
+    open_page(panel, "")
+    assert panel.link.page.query == ""
+    panel.map.value = "orthogonal"
+    panel.selection = {3, 250}
+    link = decode(panel.link.page.query)
+    assert link is not None
+    assert (link.request, link.tokens) == (panel.request, panel.selection)
+    assert panel.link.copy.text == f"https://lab.example/base/?{panel.link.page.query}"
+    panel.selection = range(100)
+    assert "tokens" not in panel.link.copy.text
+
+
+def test_a_link_sets_controls_and_selection(panel: AlignmentPanel, runner: FakeRunner) -> None:
+    open_page(panel, "embtie=1&kind=align&map=orthogonal&seed=4&tokens=7.200.999999")
+    assert panel.request == AlignRequest(map="orthogonal", seed=4)
+    assert (panel.map.value, panel.seed.value) == ("orthogonal", 4)
+    assert runner.jobs[-1].request == panel.request
+    assert panel.selection == {7, 200}
+    assert decode(panel.link.page.query).tokens == {7, 200}  # type: ignore[union-attr]
+
+
+def test_the_tokens_of_a_link_wait_for_its_result(
+    panel: AlignmentPanel, runner: FakeRunner
+) -> None:
+    runner.at_once = False
+    open_page(panel, "embtie=1&kind=align&map=orthogonal&tokens=7")
+    assert panel.selection == frozenset()
+    runner.jobs[-1].finish()
+    assert panel.selection == {7}
+
+
+def test_a_link_is_taken_once_and_not_again_by_a_second_view(panel: AlignmentPanel) -> None:
+    open_page(panel, "embtie=1&kind=align&map=orthogonal")
+    panel.map.value = "identity"
+    open_page(panel, "embtie=1&kind=align&map=orthogonal&x")
+    assert panel.request.map == "identity"
+
+
+def test_a_broken_link_is_told_and_the_page_shows_the_default(panel: AlignmentPanel) -> None:
+    open_page(panel, "embtie=1&kind=align&map=<b>cubic</b>")
+    assert "This link cannot be opened" in panel.notice.value
+    assert "<b>" not in panel.notice.value.replace("<strong>", "")
+    assert panel.request == AlignRequest()
+    assert not panel.link.copy.disabled
+    assert panel.link.copy.text == "https://lab.example/base/"
+
+
+def test_a_link_with_a_device_that_is_not_here_still_opens(panel: AlignmentPanel) -> None:
+    open_page(panel, "embtie=1&kind=align&device=mps")
+    assert panel.request.device == panel.device.value == "mps"
+
+
+def test_a_notebook_has_no_link_of_its_own_to_copy(panel: AlignmentPanel) -> None:
+    assert panel.link.copy.disabled
+    open_page(panel, "embtie=1&kind=align&map=orthogonal", host="lab")
+    assert panel.link.copy.disabled
+    assert panel.request == AlignRequest()
