@@ -1,5 +1,6 @@
 """A Hugging Face checkpoint, wherever its files lie: only E and U are read."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +18,11 @@ from embtie_widgets.sources.status import Found
 
 def read_checkpoint(files: Files, kind: str) -> Sourced:
     """The matrices of a folder with config.json, weights and tokenizer."""
-    config = plain_config(optional_json(files, "config.json"))
+    value = optional_json(files, "config.json")
     checkpoint = Checkpoint(files)
-    sourced = read_tensors(checkpoint, config, kind, files.name)
-    return replace(sourced, vocabulary=tokens.of_checkpoint(files))
+    sourced = read_tensors(checkpoint, plain_config(value), kind, files.name)
+    notes = [*sourced.notes, *_missing_notes("config.json" in files.names(), value)]
+    return replace(sourced, vocabulary=tokens.of_checkpoint(files), notes=notes)
 
 
 def read_tensors(checkpoint: Tensors, config: Config, kind: str, name: str) -> Sourced:
@@ -91,10 +93,20 @@ def _scales(config: Config, layout: Layout) -> dict[str, Any]:
     return configuration.scales(config) | bias
 
 
+def _missing_notes(present: bool, value: Any) -> list[str]:
+    if isinstance(value, Mapping) and value:
+        return []
+    if not present:
+        what = "There is no config.json"
+    elif isinstance(value, Mapping):
+        what = "config.json is empty"
+    else:
+        what = "config.json is not readable as a configuration: it holds no named fields"
+    return [f"{what}, so nothing is known but the tensors."]
+
+
 def _config_notes(config: Config) -> list[str]:
     notes = []
-    if not config:
-        notes.append("There is no config.json, so nothing is known but the tensors.")
     if configuration.flags_disagree(config):
         notes.append(
             "The tie flag differs between levels of the configuration; the language model's "

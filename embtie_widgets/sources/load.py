@@ -1,6 +1,5 @@
 """One call from a reference to the two matrices of a model."""
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from embtie_widgets.sources import hub, live, matrices
 from embtie_widgets.sources.files import Files, FolderFiles
 from embtie_widgets.sources.folder import read_checkpoint
 from embtie_widgets.sources.loaded import Loaded
-from embtie_widgets.sources.reading import check_start, sentences
+from embtie_widgets.sources.reading import check_start, local_path, sentences
 from embtie_widgets.sources.sourced import Sourced, finish
 from embtie_widgets.sources.tokens import read_vocabulary
 
@@ -78,7 +77,7 @@ def find(ref: str, revision: str | None = None) -> Place | Path:
         return Place("bundled", FolderFiles(_DATA / ref, name=ref))
     if not ref.strip() or not ref.isprintable() or len(ref) > _LONGEST:
         raise EmbtieError("The model's name is empty or no plain text.", _KINDS)
-    path = _local(ref)
+    path = local_path(ref)
     with sentences(path):
         local = "folder" if path.is_dir() else "file" if path.is_file() else ""
     if local == "folder":
@@ -89,9 +88,21 @@ def find(ref: str, revision: str | None = None) -> Place | Path:
         return path
     if not hub.is_hub_id(ref):
         last = re.split(r"[\\/]", ref.rstrip("\\/"))[-1]
-        raise EmbtieError(f"There is no folder or file '{last}' here.", _KINDS)
-    files, commit, notes = hub.open_hub(ref, revision)
+        part = "" if last == ref else " (the last part of the path given)"
+        raise EmbtieError(f"There is no folder or file '{last}'{part} here.", _KINDS)
+    files, commit, notes = _open_hub(ref, revision)
     return Place("hub", files, commit, tuple(notes))
+
+
+def _open_hub(ref: str, revision: str | None) -> tuple[Files, str, list[str]]:
+    """The hub's files; a name without owner may have been meant for a bundled model."""
+    try:
+        return hub.open_hub(ref, revision)
+    except EmbtieError as error:
+        if "/" in ref:
+            raise
+        bundled = f"The bundled models are {' and '.join(BUNDLED)}."
+        raise EmbtieError(error.message, f"{error.hint} {bundled}".strip()) from None
 
 
 def _read_named(ref: str, revision: str | None) -> Sourced:
@@ -131,12 +142,7 @@ def _starts_as_gguf(path: Path) -> bool:
 def _file(value: Any) -> Path:
     if not isinstance(value, str | Path):
         raise EmbtieError(f"A matrix file was expected, not a {type(value).__name__}.", _KINDS)
-    return _local(str(value))
-
-
-def _local(name: str) -> Path:
-    # Unlike Path.expanduser this leaves an unknown user's ~name as it is.
-    return Path(os.path.expanduser(name))
+    return local_path(value)
 
 
 def _no_revision(revision: str | None, what: str) -> None:

@@ -45,12 +45,26 @@ def read_matrix(path: Path, role: str) -> torch.Tensor:
     name = role if role in flat else flat[0] if len(flat) == 1 else None
     if name is None:
         name = getattr(resolve({}, tensors), role)
+    elif role == "input" and _is_head(name, tensors):
+        raise EmbtieError(
+            f"'{path.name}' holds no input matrix: its only matrix, {name}, is an output matrix.",
+            "Give a pair of files, the input matrix first and this one second.",
+        )
     if name is None:
         raise EmbtieError(
             f"'{path.name}' holds {len(flat)} matrices and none is named '{role}'.",
             f"Save the one you mean alone, or under the name '{role}'.",
         )
     return checked(tensors.read(name), name, role)
+
+
+def _is_head(name: str, tensors: SingleFile) -> bool:
+    """Whether a matrix on its own goes by a name that only output matrices have."""
+    try:
+        layout = resolve({}, {name: tensors[name]})
+    except EmbtieError:
+        return False
+    return layout.input is None and layout.output == name
 
 
 def _from_safetensors(path: Path) -> Sourced:

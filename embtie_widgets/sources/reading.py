@@ -1,6 +1,7 @@
 """Opening files that others made: every fault becomes a sentence about the file."""
 
 import json
+import os
 import stat
 import struct
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from embtie_widgets.errors import EmbtieError
 
 _AGAIN = "Download it again."
+_LONGEST_HEADER = 2**27
 
 
 class TensorFile:
@@ -36,6 +38,20 @@ class TensorFile:
         """The tensor, a view of the mapped file where the format allows it."""
         value = self._tensors[name][1]
         return value.detach() if isinstance(value, torch.Tensor) else value.get_tensor(name)
+
+
+def local_path(name: str | Path) -> Path:
+    """The path that a user wrote, ~ expanded; an EmbtieError where no file can be called so."""
+    try:
+        usable = b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        usable = False
+    if not usable:
+        raise EmbtieError(
+            "A file's name holds a NUL byte or a broken character.", "Write the name again."
+        )
+    # Unlike Path.expanduser this leaves an unknown user's ~name as it is.
+    return Path(os.path.expanduser(name))
 
 
 def check_start(path: Path) -> None:
@@ -106,9 +122,27 @@ def _refuse_safetensors(path: Path, error: SafetensorError) -> NoReturn:
     size = path.stat().st_size
     start = _first(path, 8)
     header = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-    cut = len(start) < 8 or (size < 8 + header < 2**27) or "ncomplete" in str(error)
-    what = "is cut short" if cut else "is no safetensors file, or damaged"
+    declared = _declared_size(path, header) if 8 + header <= size else None
+    cut = len(start) < 8 or (size < 8 + header < _LONGEST_HEADER)
+    if cut or (declared is not None and size < declared):
+        what = "is cut short"
+    elif declared is not None and size > declared:
+        what = "is longer than its header says, so it is damaged"
+    else:
+        what = "is no safetensors file, or damaged"
     raise EmbtieError(f"{path.name} {what}.", _AGAIN) from None
+
+
+def _declared_size(path: Path, header: int) -> int | None:
+    """How many bytes the file should have by its header; None where that cannot be read."""
+    if header >= _LONGEST_HEADER:
+        return None
+    try:
+        entries = json.loads(_first(path, 8 + header)[8:])
+        ends = [e["data_offsets"][1] for key, e in entries.items() if key != "__metadata__"]
+        return 8 + header + max(ends, default=0)
+    except (ValueError, RecursionError, TypeError, AttributeError, LookupError):
+        return None
 
 
 def _open_pickle(path: Path) -> Mapping[str, tuple[tuple[int, ...], Any]]:

@@ -99,6 +99,16 @@ def test_each_refusal_has_its_own_words_and_next_step(hub: Hub, words: str) -> N
     assert "/cache" not in str(caught.value)
 
 
+def test_a_misspelt_bundled_name_is_told_the_bundled_ones(hub: Hub) -> None:
+    hub.fault = FAULTS["no public model"]()
+    with pytest.raises(ew.EmbtieError, match="nano-tide") as caught:
+        ew.load("nano-tide")
+    assert "nano-tied and nano-untied" in caught.value.hint
+    with pytest.raises(ew.EmbtieError) as caught:
+        ew.load("owner/model")
+    assert "nano" not in caught.value.hint
+
+
 def test_the_refusals_are_all_different(hub: Hub) -> None:
     told = set()
     for fault in FAULTS.values():

@@ -148,6 +148,12 @@ def test_a_file_cut_in_half_is_cut_short(tmp_path: Path) -> None:
     assert "cut short" in message(path.parent)
 
 
+def test_a_file_with_bytes_too_many_is_not_called_short(tmp_path: Path) -> None:
+    path = saved(llama(), tmp_path / "m") / "model.safetensors"
+    path.write_bytes(path.read_bytes() + b"more")
+    assert "longer than its header says" in message(path.parent)
+
+
 def test_a_folder_without_weights_says_what_it_expected(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     assert "no weights" in message(tmp_path / "m")
@@ -212,6 +218,28 @@ def test_a_broken_configuration_is_named(tmp_path: Path, broken: str) -> None:
     assert "config.json is no valid JSON" in message(folder)
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("[1]", "not readable as"), ('"llama"', "not readable as"), ("{}", "empty"), (None, "no ")],
+)
+def test_a_configuration_without_fields_is_told_from_a_missing_one(
+    tmp_path: Path, content: str | None, words: str
+) -> None:
+    path = saved(llama(), tmp_path / "m") / "config.json"
+    path.unlink() if content is None else path.write_text(content)
+    notes = [note for note in ew.load(path.parent).notes if "config.json" in note]
+    assert len(notes) == 1
+    assert words in notes[0]
+
+
+def test_a_configuration_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = saved(llama(), tmp_path / "m") / "config.json"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    loaded = ew.load(path.parent)
+    assert loaded.tied == "untied"
+    assert not any("config.json" in note for note in loaded.notes)
+
+
 def test_a_broken_tokenizer_costs_the_texts_only(tmp_path: Path) -> None:
     folder = saved(llama(), tmp_path)
     (folder / "tokenizer.json").write_text('{"model": {"vocab": 3}}')
@@ -245,7 +273,7 @@ def test_what_names_no_model_is_refused_with_the_kinds_that_exist(ref: Any) -> N
 
 
 def test_paths_of_other_systems_are_not_shown() -> None:
-    with pytest.raises(ew.EmbtieError, match="folder or file 'x' here"):
+    with pytest.raises(ew.EmbtieError, match=r"folder or file 'x' \(the last part of"):
         ew.load("C:\\secret\\x")
 
 

@@ -64,6 +64,25 @@ def test_one_safetensors_file_may_hold_both(tmp_path: Path) -> None:
     assert any("name its folder" in note for note in alone.notes)
 
 
+@pytest.mark.parametrize("name", ["output", "lm_head.weight"])
+def test_a_lone_output_matrix_is_not_an_input_matrix_too(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "u.safetensors"
+    save_file({name: torch.from_numpy(E), "bias": torch.ones(3)}, path)
+    for ref in (path, (path, path), ew.ModelRef(str(path), treat_as_tied=True)):
+        with pytest.raises(ew.EmbtieError, match=f"no input matrix: its only matrix, {name}"):
+            ew.load(ref)
+    assert ew.load((npy(tmp_path / "e.npy", E + 1), path)).tied == "untied"
+
+
+@pytest.mark.parametrize("name", ["a\0.npy", "~a\0.npy", "\ud800.npy"])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    good = npy(tmp_path / "e.npy")
+    with pytest.raises(ew.EmbtieError, match="NUL byte"):
+        ew.load((name, good))
+    with pytest.raises(ew.EmbtieError, match="NUL byte"):
+        ew.load(good, tokens=name.replace(".npy", ".txt"))
+
+
 def test_matrices_are_mapped_and_never_written_back(tmp_path: Path) -> None:
     path = npy(tmp_path / "e.npy")
     before = path.read_bytes()
