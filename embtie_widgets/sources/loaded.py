@@ -56,6 +56,12 @@ class Loaded:
     stored_copies: int = 1
     settings: dict[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        kind = str(self.input.dtype).removeprefix("torch.")
+        size = f"{self.input.shape[0]} x {self.input.shape[1]}"
+        owned = "no" if self.tokens is None else sum(key is not None for key in self.tokens)
+        return f"Loaded({self.name!r}, {self.tied}, {size}, {kind}, {owned} tokens)"
+
     @cached_property
     def hashes(self) -> dict[str, str]:
         """sha256 of dtype, shape and bytes, by role; read on first use, then kept."""

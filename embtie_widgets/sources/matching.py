@@ -50,6 +50,10 @@ class Match:
     settings: dict[str, Any] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name}={count}" for name, count in self.counts.items())
+        return f"Match(by {self.policy}: {counts})"
+
     def to_frame(self) -> "pd.DataFrame":
         """One row per common token: text, bytes and the two row numbers."""
         import pandas as pd

@@ -48,6 +48,16 @@ def sentencepiece(token: str) -> tuple[bytes, bool]:
     return utf8(token.replace(SPACE_MARK, " ")), False
 
 
+def added(base: Spelling) -> Spelling:
+    """The spelling of added tokens: plain text, but runs of SentencePiece's mark are spaces."""
+
+    def spelled(token: str) -> tuple[bytes, bool]:
+        runs = base is sentencepiece and not token.strip(SPACE_MARK)
+        return sentencepiece(token) if runs else plain(token)
+
+    return spelled
+
+
 def wordpiece(token: str, prefix: str = "##") -> tuple[bytes, bool]:
     """A word's beginning carries the space before it, as in the other families; ##ing does not."""
     if prefix and token.startswith(prefix) and token != prefix:

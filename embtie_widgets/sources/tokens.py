@@ -9,7 +9,7 @@ from typing import Any
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.sources import spelling
 from embtie_widgets.sources.files import Files, optional_json
-from embtie_widgets.sources.reading import check_start, read_json, sentences
+from embtie_widgets.sources.reading import check_start, local_path, read_json, sentences
 from embtie_widgets.sources.spelling import Spelling
 
 _EXPECTED = (
@@ -45,7 +45,7 @@ def read_vocabulary(source: Any) -> Vocabulary:
     if isinstance(source, Vocabulary):
         return source
     if isinstance(source, str | Path):
-        return _from_file(Path(source).expanduser())
+        return _from_file(local_path(source))
     if isinstance(source, Mapping):
         return from_value(source)
     if isinstance(source, list | tuple):
@@ -126,15 +126,13 @@ def _added(files: Files) -> dict[str, Any]:
 
 def _from_tokenizer_json(tokenizer: Mapping[str, Any]) -> Vocabulary:
     vocab = tokenizer["model"].get("vocab")
-    pairs: Iterable[tuple[Any, Any]]
     if isinstance(vocab, Mapping):
-        pairs = vocab.items()
+        pairs = list(vocab.items())
     elif isinstance(vocab, list):
         texts = [entry[0] if isinstance(entry, list | tuple) and entry else None for entry in vocab]
-        pairs = ((text, row) for row, text in enumerate(texts))
+        pairs = [(text, row) for row, text in enumerate(texts)]
     else:
         raise EmbtieError("tokenizer.json holds no vocabulary.", "Download it again.")
-    pairs = list(pairs)
     _check_tokens(token for token, _ in pairs)
     vocabulary, spelled = Vocabulary(), spelling.declared(tokenizer)
     for token, row in pairs:
@@ -142,7 +140,9 @@ def _from_tokenizer_json(tokenizer: Mapping[str, Any]) -> Vocabulary:
     listed = tokenizer.get("added_tokens")
     entries = [e for e in listed if isinstance(e, Mapping)] if isinstance(listed, list) else []
     added = [(e["content"], e.get("id")) for e in entries if isinstance(e.get("content"), str)]
-    return _with_added(vocabulary, added, {row: token for token, row in pairs})
+    learned = {row: token for token, row in pairs}
+    vocabulary.notes += _displaced(len(pairs) - len(learned))
+    return _with_added(vocabulary, added, spelling.added(spelled), learned)
 
 
 def _from_mapping(vocab: Mapping[Any, Any], added: Mapping[str, Any]) -> Vocabulary:
@@ -150,24 +150,40 @@ def _from_mapping(vocab: Mapping[Any, Any], added: Mapping[str, Any]) -> Vocabul
     spelled = spelling.guess([token for token in vocab if isinstance(token, str)])
     vocabulary = Vocabulary()
     learned: dict[Any, Any] = {}
+    displaced = 0
     for token, row in vocab.items():
         _check_row(row)
         # Where two tokens claim one row the first stays, so that the order of a file decides.
-        if row not in learned and not (isinstance(token, str) and token in added):
+        if isinstance(token, str) and token in added:
+            continue
+        if row in learned:
+            displaced += 1
+        else:
             vocabulary.add(token, row, spelled)
             learned[row] = token
-    return _with_added(vocabulary, list(added.items()), learned)
+    vocabulary.notes += _displaced(displaced)
+    return _with_added(vocabulary, list(added.items()), spelling.added(spelled), learned)
+
+
+def _displaced(count: int) -> list[str]:
+    if not count:
+        return []
+    tokens = "1 token was" if count == 1 else f"{count} tokens were"
+    return [f"{tokens} left out: another token has the same row."]
 
 
 def _with_added(
-    vocabulary: Vocabulary, added: Iterable[tuple[str, Any]], learned: Mapping[Any, Any]
+    vocabulary: Vocabulary,
+    added: Iterable[tuple[str, Any]],
+    spelled: Spelling,
+    learned: Mapping[Any, Any],
 ) -> Vocabulary:
-    """Added tokens are plain text; they never drive out another token that was learned."""
+    """Added tokens never drive out another token that was learned."""
     claims = 0
     for token, row in added:
         _check_row(row)
         if learned.get(row, token) == token:
-            vocabulary.add(token, row, spelling.plain)
+            vocabulary.add(token, row, spelled)
         else:
             claims += 1
     if claims:

@@ -42,6 +42,24 @@ def test_the_real_vocabularies_share_the_papers_number_of_tokens(shared: Path) -
     assert len(strings & set(other["vocab"])) == 36_938
 
 
+def test_an_added_run_of_marks_meets_the_run_of_spaces() -> None:
+    pieces = sentencepiece()
+    pieces.add_tokens(["▁▁"])
+    found = match_keys(
+        read_vocabulary(pieces).by_row(263), read_vocabulary(byte_level()).by_row(262)
+    )
+    assert pairs(found)[b"  "] == (262, 260)
+
+
+def test_a_match_and_a_model_print_in_a_line() -> None:
+    model = loaded(9_000, [b"%d" % row for row in range(9_000)])
+    assert repr(model) == "Loaded('m', input only, 9000 x 4, float32, 9000 tokens)"
+    assert repr(loaded(3)) == "Loaded('m', input only, 3 x 4, float32, no tokens)"
+    shown = repr(ew.match(model, model))
+    assert shown.startswith("Match(by bytes: matched=9000, only_a=0")
+    assert len(shown) < 120
+
+
 def test_families_meet_in_the_same_bytes() -> None:
     a, b = read_vocabulary(sentencepiece()), read_vocabulary(byte_level())
     found = match_keys(a.by_row(262), b.by_row(262), a.byte_rows, b.byte_rows)

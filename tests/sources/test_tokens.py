@@ -46,6 +46,16 @@ def test_an_added_token_never_drives_out_a_learned_one() -> None:
     assert "1 added tokens claim a row" in vocabulary.notes[0]
 
 
+@pytest.mark.parametrize(
+    "source",
+    [{"a": 0, "b": 0}, {"model": {"type": "BPE", "vocab": {"a": 0, "b": 0}}}],
+)
+def test_a_token_that_loses_its_row_to_another_is_noted(source: Any) -> None:
+    assert read_vocabulary(source).notes == [
+        "1 token was left out: another token has the same row."
+    ]
+
+
 def test_a_table_of_bytes_is_taken_as_bytes() -> None:
     assert keys({CHINESE: 0, b"a": 1}, 3) == [CHINESE, b"a", None]
 
@@ -73,13 +83,16 @@ def test_only_the_byte_fallbacks_rows_are_raw_bytes() -> None:
     assert read_vocabulary(byte_level()).byte_rows == set()
 
 
-def test_added_tokens_are_plain_text_whatever_the_spelling() -> None:
+def test_added_tokens_are_plain_text_but_for_marks_of_spaces() -> None:
     tokenizer = byte_level()
-    tokenizer.add_tokens(["Ġplain", "<｜end▁of▁text｜>"])
-    assert keys(tokenizer, 264)[262:] == ["Ġplain".encode(), "<｜end▁of▁text｜>".encode()]
+    added = ["Ġplain", "<｜end▁of▁text｜>", "▁▁"]
+    tokenizer.add_tokens(added)
+    assert keys(tokenizer, 265)[262:] == [token.encode() for token in added]
     other = sentencepiece()
     other.add_tokens(["<0x41>x", "▁▁"])
-    assert keys(other, 264)[262:] == [b"<0x41>x", "▁▁".encode()]
+    assert keys(other, 264)[262:] == [b"<0x41>x", b"  "]
+    other.add_tokens(["<a▁b>"])
+    assert keys(other, 265)[264] == "<a▁b>".encode()
 
 
 def test_nothing_is_folded() -> None:
