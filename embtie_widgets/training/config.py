@@ -1,7 +1,7 @@
 """What a training run is made of: everything that decides its numbers."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -69,6 +69,14 @@ class TrainingConfig:
         for name in ("lr", "eps", "weight_decay", "clip"):
             fields.number(name, getattr(self, name), 0.0, 1e9)
         fields.number("final_fraction", self.final_fraction, 0.0, 1.0)
+        if len(_listed("betas", self.betas)) != 2:
+            raise EmbtieError(
+                "betas needs exactly two numbers.", "Give a pair such as (0.9, 0.95)."
+            )
+        for beta in self.betas:
+            fields.number("betas", beta, 0.0, 1.0, below=True)
+        for step in _listed("checkpoints", self.checkpoints):
+            fields.whole("checkpoints", step, 0, 10**9)
 
     @classmethod
     def from_value(cls, value: Any) -> Self:
@@ -89,3 +97,12 @@ class TrainingConfig:
         """Every field as a plain JSON value."""
         lists = {"betas": list(self.betas), "checkpoints": list(self.checkpoints)}
         return asdict(self) | lists
+
+
+def _listed(name: str, value: Any) -> Sequence[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        raise EmbtieError(
+            f"{name} is a {type(value).__name__}; expected several numbers.",
+            f"Give {name} as a tuple or a list.",
+        )
+    return value

@@ -48,7 +48,13 @@ def as_corpus(source: Any, vocab_size: int) -> Corpus:
         return corpus_from_text(source, vocab_size)
     if isinstance(source, Sequence) and source and isinstance(source[0], str):
         return corpus_from_documents(source, train_tokenizer(source, vocab_size), "text")
-    ids = np.asarray(source)
+    try:
+        ids = np.asarray(source)
+    except (ValueError, TypeError):
+        raise EmbtieError(
+            "The corpus is no regular array of token ids: its rows differ in length.",
+            "Join the rows into one list of whole numbers.",
+        ) from None
     if ids.dtype.kind not in "iu":
         raise EmbtieError(
             f"A corpus cannot be made from a {type(source).__name__}.",

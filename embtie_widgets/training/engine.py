@@ -86,6 +86,7 @@ class Run:
         self.device = pick_device(config.device)
         self.model = model.to(self.device).train()
         self._check_ids(corpus)
+        self._check_length()
         self.done = 0
         self.metrics: list[dict[str, Any]] = []
         self.checkpoints: list[Checkpoint] = []
@@ -178,6 +179,15 @@ class Run:
             raise EmbtieError(
                 f"The corpus has token ids from {low} to {high}; the model has {rows} rows.",
                 "Use the tokenizer that belongs to the model, or a larger vocab_size.",
+            )
+
+    def _check_length(self) -> None:
+        limit = getattr(self.model.config, "max_position_embeddings", None)
+        if isinstance(limit, int) and 0 < limit < self.config.length:
+            raise EmbtieError(
+                f"length is {self.config.length}; the model has {limit} positions "
+                "(max_position_embeddings).",
+                "Set a smaller length in a TrainingConfig, or give the model more positions.",
             )
 
 

@@ -1,10 +1,13 @@
 """Plug-ins that change a training run.  The loop calls the hooks and knows no plug-in."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
 from torch.optim import Optimizer
+
+from embtie_widgets.errors import EmbtieError
 
 
 @dataclass
@@ -58,3 +61,16 @@ class Intervention:
 
     def after_step(self, step: Step) -> None:
         """Read or change the parameters after the optimiser's step."""
+
+
+def checked_plugs(plugs: Any) -> tuple[Intervention, ...]:
+    """The plug-ins given, if that is what they are."""
+    given = tuple(plugs) if isinstance(plugs, Iterable) else (plugs,)
+    stray = [type(plug).__name__ for plug in given if not isinstance(plug, Intervention)]
+    if stray or not isinstance(plugs, Iterable):
+        what = stray[0] if stray else "single intervention"
+        raise EmbtieError(
+            f"interventions is or holds a {what}; expected a list of Intervention objects.",
+            "Give instances in a list, or an empty list for none.",
+        )
+    return given

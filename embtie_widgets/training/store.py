@@ -1,7 +1,7 @@
 """The files of a pair of runs: models, checkpoints, metrics, settings."""
 
-import hashlib
 import json
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +11,31 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources.reading import local_path
+
 if TYPE_CHECKING:
     from embtie_widgets.training.engine import Checkpoint, Run
+
+
+def writable_folder(folder: Any, prefix: str) -> Path:
+    """The folder, made and tried out before anything costly; a temporary one for None or ""."""
+    if not folder:
+        return Path(tempfile.mkdtemp(prefix=prefix))
+    if not isinstance(folder, str | Path):
+        raise EmbtieError(f"folder is a {type(folder).__name__}, not a path.", "Give it as text.")
+    path = local_path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return path
+    except (FileExistsError, NotADirectoryError):
+        what = "is a file or lies in one"
+    except OSError:
+        what = "cannot be written to"
+    raise EmbtieError(
+        f"The folder '{path.name}' {what}.", "Name a folder that is yours to write, or a new one."
+    )
 
 
 def save_runs(folder: Path, runs: Mapping[str, "Run"], settings: Mapping[str, Any]) -> None:
@@ -82,8 +105,3 @@ def no_bars() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
-
-
-def tensor_hash(matrix: torch.Tensor) -> str:
-    """sha256 of the values' bytes."""
-    return hashlib.sha256(matrix.detach().cpu().contiguous().numpy().tobytes()).hexdigest()

@@ -1,6 +1,5 @@
 """A tied and an untied run that differ in nothing but the tying."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,11 +9,12 @@ import numpy as np
 import torch
 
 from embtie_widgets.progress import Progress, silent
+from embtie_widgets.sources.loaded import tensor_hash
 from embtie_widgets.training import store
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus, as_corpus
 from embtie_widgets.training.engine import Checkpoint, Run, build_model
-from embtie_widgets.training.interventions import Intervention
+from embtie_widgets.training.interventions import Intervention, checked_plugs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ class Twins:
     folder       where all of it lies: untied/ and tied/ in the Hugging Face layout,
                  checkpoints/, metrics.csv and settings.json
     models       by run: the trained model
-    hashes       of the corpus and of the final matrices
+    hashes       of the corpus, and of the final matrices as `load` gives them
     """
 
     metrics: tuple[dict[str, Any], ...]
@@ -84,9 +84,10 @@ def train_twins(
     """
     recipe = TrainingConfig.from_value(config)
     recipe = recipe if steps is None else replace(recipe, steps=steps)
+    interventions = checked_plugs(interventions)
     models = build_twins(recipe, share_start=share_start)
+    place = store.writable_folder(folder, prefix="embtie-twins-")
     text = as_corpus(corpus, models["tied"].get_input_embeddings().weight.shape[0])
-    place = Path(folder or tempfile.mkdtemp(prefix="embtie-twins-"))
     settings = _settings(recipe, text, interventions, share_start)
     runs: dict[str, Run] = {}
     try:
@@ -125,7 +126,7 @@ def _hashes(runs: Mapping[str, Run], corpus: Corpus) -> dict[str, str]:
     untied, tied = runs["untied"].checkpoints[-1], runs["tied"].checkpoints[-1]
     return {
         "corpus": corpus.sha256,
-        "input": store.tensor_hash(untied.input),
-        "output": store.tensor_hash(untied.output),
-        "tied": store.tensor_hash(tied.input),
+        "input": tensor_hash(untied.input),
+        "output": tensor_hash(untied.output),
+        "tied": tensor_hash(tied.input),
     }

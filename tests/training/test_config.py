@@ -25,7 +25,20 @@ def test_a_transformers_configuration_becomes_a_recipe() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"steps": 0}, {"batch": 2.5}, {"lr": float("nan")}, {"model": {}}, {"final_fraction": 2.0}],
+    [
+        {"steps": 0},
+        {"batch": 2.5},
+        {"lr": float("nan")},
+        {"model": {}},
+        {"final_fraction": 2.0},
+        {"betas": None},
+        {"betas": (0.9,)},
+        {"betas": (0.9, 1.0)},
+        {"betas": "ab"},
+        {"checkpoints": None},
+        {"checkpoints": (0, -1)},
+        {"checkpoints": (0, 1.5)},
+    ],
 )
 def test_a_senseless_recipe_is_refused_with_a_hint(wrong: dict[str, object]) -> None:
     with pytest.raises(EmbtieError) as caught:

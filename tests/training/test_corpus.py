@@ -61,7 +61,7 @@ def test_a_file_that_is_no_text_is_named_without_its_folder(tmp_path: Path) -> N
         assert str(tmp_path) not in str(caught.value)
 
 
-@pytest.mark.parametrize("source", [None, 3.5, [1.5, 2.5], {"a": 1}])
+@pytest.mark.parametrize("source", [None, 3.5, [1.5, 2.5], {"a": 1}, [[1, 2], [3]]])
 def test_what_is_neither_text_nor_ids_is_refused(source: Any) -> None:
     with pytest.raises(EmbtieError):
         as_corpus(source, 300)

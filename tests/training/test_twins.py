@@ -1,4 +1,5 @@
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +136,51 @@ def test_a_transformers_configuration_and_plain_text_are_enough(tmp_path: Path) 
     twins = ew.train_twins(config, text, steps=2, folder=tmp_path)
     assert [row["step"] for row in twins.metrics] == [1, 2, 1, 2]
     assert twins.models["tied"].config.tie_word_embeddings
+
+
+def untrained(stage: str, done: int, total: int) -> None:
+    raise AssertionError("training began before the fault was told")
+
+
+@pytest.mark.parametrize("inside", ["", "deeper"])
+def test_a_folder_that_is_a_file_is_refused_before_training(
+    recipe: TrainingConfig, corpus: Corpus, tmp_path: Path, inside: str
+) -> None:
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(ew.EmbtieError, match="is a file") as caught:
+        ew.train_twins(recipe, corpus, folder=tmp_path / "taken" / inside, progress=untrained)
+    assert str(tmp_path) not in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_training(
+    recipe: TrainingConfig, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(dir: Path) -> None:
+        raise PermissionError(13, "denied", str(dir))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", denied)
+    with pytest.raises(ew.EmbtieError, match="cannot be written") as caught:
+        ew.train_twins(recipe, corpus, folder=tmp_path / "mine", progress=untrained)
+    assert str(tmp_path) not in str(caught.value)
+
+
+def test_windows_longer_than_the_models_positions_are_refused_before_training(
+    recipe_of: Any, corpus: Corpus, tmp_path: Path
+) -> None:
+    with pytest.raises(ew.EmbtieError, match="length is 17; the model has 16 positions"):
+        ew.train_twins(recipe_of(length=17), corpus, folder=tmp_path, progress=untrained)
+    assert ew.train_twins(recipe_of(length=16), corpus, 1, folder=tmp_path).metrics
+
+
+@pytest.mark.parametrize("plugs", [None, Intervention(), [Intervention], ["decay"], 3])
+def test_what_are_no_interventions_is_refused(
+    recipe: TrainingConfig, corpus: Corpus, tmp_path: Path, plugs: Any
+) -> None:
+    with pytest.raises(ew.EmbtieError, match="interventions"):
+        ew.train_twins(recipe, corpus, 1, plugs, folder=tmp_path, progress=untrained)
+
+
+def test_the_hashes_are_those_of_the_saved_models_when_loaded(tiny_twins: Any) -> None:
+    untied = ew.load(tiny_twins.folder / "untied").hashes
+    assert untied == {role: tiny_twins.hashes[role] for role in ("input", "output")}
+    assert ew.load(tiny_twins.folder / "tied").hashes["input"] == tiny_twins.hashes["tied"]
