@@ -22,7 +22,7 @@ from embtie_widgets.results import Alignment, PairAlignment
 def run_align(request: AlignRequest, progress: Progress) -> PairAlignment:
     """Align the matrices of two models on the tokens that both have."""
     pair = open_pair(request, progress)
-    key = entry_key(request, pair.roles.hashes)
+    key = entry_key(request, pair.fingerprint())
     known: PairAlignment | None = recall(key)
     if known is not None:
         return replace(known, settings=known.settings | {"cached": True})
@@ -95,6 +95,8 @@ def _notes(pair: OpenPair, found: dict[str, Alignment]) -> tuple[str, ...]:
     for name, result in found.items():
         for reason, rows in result.settings["rows_left_out"].items():
             if rows:
-                notes.append(f"{name}: {rows} rows have no value because they are {reason}.")
+                notes.append(
+                    f"{name}: {rows} rows have no value: in one of the matrices they are {reason}."
+                )
         notes.extend(f"{name}: {note}" for note in result.settings["notes"])
     return tuple(dict.fromkeys(notes))

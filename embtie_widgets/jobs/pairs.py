@@ -1,5 +1,6 @@
 """Two models opened for one comparison: matched rows, and which matrix stands for what."""
 
+import hashlib
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,18 @@ class OpenPair:
     roles: Roles
     notes: tuple[str, ...]
 
+    def fingerprint(self) -> dict[str, str]:
+        """Hashes of all that a result depends on beside the request: matrices, rows, tokens, and
+        what the configuration said."""
+        told = repr((describe(self.a), describe(self.b), self.notes, self.matched.notes))
+        parts = {
+            "rows a": self.matched.rows_a.tobytes(),
+            "rows b": self.matched.rows_b.tobytes(),
+            "tokens": repr(self.matched.keys).encode(),
+            "told": told.encode(),
+        }
+        return self.roles.hashes | {k: hashlib.sha256(v).hexdigest() for k, v in parts.items()}
+
 
 _recent: dict[tuple[Any, ...], OpenPair] = {}
 _lock = threading.Lock()
@@ -56,6 +69,11 @@ def open_pair(request: AlignRequest, progress: Progress = silent) -> OpenPair:
     a, b, swapped = _untied_first(a, b, request.role_b)
     progress("matching", 0, 1)
     matched = match(a, b)
+    if not len(matched.rows_a):
+        raise EmbtieError(
+            f"{a.name} and {b.name} have no token in common.",
+            "Choose models with related vocabularies, or check their token lists.",
+        )
     pair = OpenPair(a, b, matched, _roles(a, b, matched, request.role_b), swapped)
     with _lock:
         _recent.clear()

@@ -9,6 +9,7 @@ import torch
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.fitting import Fitted, fit_pairs
+from embtie_widgets.measures.maps import TOLERANCE
 from embtie_widgets.measures.matrices import as_matrix, prepare
 from embtie_widgets.measures.moments import Pair
 from embtie_widgets.measures.plan import Plan, Settings
@@ -68,7 +69,8 @@ def align_pair(
 ) -> dict[str, Alignment]:
     """In->Out, Out->Tied and In->Tied at once, sharing their means, splits and products.
 
-    input, output and tied (V, d) hold the same tokens row by row; see `align` for the rest.
+    input, output and tied (V, d) hold the same tokens row by row; a row that one of them cannot
+    use takes no part in any comparison.  See `align` for the rest.
     """
     settings = Settings(map, center, ridge, holdout, seed, floor, device)
     found = align_many(
@@ -115,12 +117,11 @@ def _score(
     plan: Plan, pair: Pair, fitted: Fitted, left_out: dict[str, int], progress: Progress
 ) -> Alignment:
     """Scores, hold-out and floor of one comparison."""
-    scores = {
-        name: np.asarray(
-            cosines(fit, *plan.scored_on(pair, name), fitted.how, progress).numpy(), np.float64
-        )
-        for name, fit in fitted.fits.items()
-    }
+    scores, worst = _scores(plan, pair, fitted, progress)
+    if worst > TOLERANCE:
+        exact = plan.arithmetic.in_float64()
+        fitted = fit_pairs(plan, [pair], progress, exact)[pair]
+        scores, _ = _scores(plan, pair, fitted, progress)
     known = {name: vector[np.isfinite(vector)] for name, vector in scores.items()}
     if not len(known["all"]):
         raise EmbtieError(
@@ -143,6 +144,18 @@ def _score(
     )
 
 
+def _scores(
+    plan: Plan, pair: Pair, fitted: Fitted, progress: Progress
+) -> tuple[dict[str, Vector], float]:
+    """The scores of every fit, and the worst error among them."""
+    scores, worst = {}, 0.0
+    for name, fit in fitted.fits.items():
+        found, error = cosines(fit, *plan.scored_on(pair, name), fitted.how, progress)
+        scores[name] = np.asarray(found.numpy(), np.float64)
+        worst = max(worst, error)
+    return scores, worst
+
+
 def _spread(plan: Plan, scored: Vector) -> Vector:
     """The scores at their rows, NaN at the rows that take no part."""
     out = np.full(plan.rows.total, np.nan)
@@ -161,19 +174,24 @@ def _expected(plan: Plan, pair: Pair) -> float | None:
 
 
 def _settings(plan: Plan, pair: Pair, fitted: Fitted, left_out: dict[str, int]) -> dict[str, Any]:
-    notes = []
+    width, notes = plan.matrices[pair[0]].width, []
     if plan.test is not None and "train" not in fitted.fits:
         notes.append(
             f"No hold-out: {len(plan.train)} training rows are too few for a linear map "
-            f"from {plan.matrices[pair[0]].width} columns."
+            f"from {width} columns."
         )
+    elif plan.test is None and plan.settings.holdout > 0:
+        notes.append(f"No hold-out: {plan.settings.holdout:g} of {len(plan.rows)} rows is none.")
+    free = plan.settings.map == "linear" and plan.settings.ridge == 0
+    if free and len(plan.rows) - plan.settings.center <= width:
+        notes.append("After centring the map fits any target exactly: the score means nothing.")
     stored = {name: str(plan.matrices[name].values.dtype).removeprefix("torch.") for name in pair}
     return {
         **vars(plan.settings),
         "rows": plan.rows.total,
         "rows_used": len(plan.rows),
         "rows_left_out": left_out,
-        "rows_held_out": 0 if plan.test is None else len(plan.test),
+        "rows_held_out": len(plan.test) if plan.test and "train" in fitted.fits else 0,
         "device": fitted.how.device.type,
         "arithmetic": str(fitted.how.dtype).removeprefix("torch."),
         "stored": stored,

@@ -15,9 +15,12 @@ def self_pair_cosine(matrix: torch.Tensor, map: str) -> float:
     Raises where it is not: then no number made with this map can be believed.
     """
     rows = torch.arange(0, len(matrix), max(1, len(matrix) // _SAMPLE))
-    sample = matrix[rows]
+    sample = matrix[rows].double()
+    sample = sample[sample.isfinite().all(1) & sample.ne(0).any(1)]
     # A linear map needs more rows than columns; the identity is in every family.
     kind = "orthogonal" if map == "linear" and len(sample) <= sample.shape[1] else map
+    if not len(sample):
+        return 1.0
     found = align(sample, sample, kind, holdout=0, floor=False, device="cpu").mean
     if abs(found - 1) > _CLOSE:
         raise EmbtieError(

@@ -20,7 +20,7 @@ def available_devices() -> list[str]:
 
 def pick_device(name: str = "auto") -> torch.device:
     """The device of that name; "auto" is the fastest of this machine."""
-    known = available_devices()
+    known, name = available_devices(), str(name)
     if name == "auto":
         return torch.device(known[0])
     if name not in known:

@@ -22,9 +22,11 @@ class Fitted:
     how: Arithmetic
 
 
-def fit_pairs(plan: Plan, pairs: Sequence[Pair], progress: Progress) -> dict[Pair, Fitted]:
+def fit_pairs(
+    plan: Plan, pairs: Sequence[Pair], progress: Progress, how: Arithmetic | None = None
+) -> dict[Pair, Fitted]:
     """Fit every pair; repeat in float64, and then by QR, what the error estimate calls doubtful."""
-    how = plan.arithmetic
+    how = how or plan.arithmetic
     found = _by_moments(plan, pairs, how, progress)
     if not how.exact and (again := _doubtful(found)):
         found |= _by_moments(plan, again, how.in_float64(), progress)
@@ -82,13 +84,18 @@ def _chance(
     permuted = {f"{b} permuted": (plan.matrices[b], plan.permuted) for _, b in pairs}
     products = {(a, b): (a, f"{b} permuted") for a, b in pairs}
     found = accumulate(chosen | permuted, products, (), how, progress)
-    return replace(found, gram=whole.gram, square=whole.square, sample=whole.sample)
+    return replace(found, gram=whole.gram, square=whole.square)
 
 
 def _fit(plan: Plan, moments: Moments, pair: Pair, how: Arithmetic) -> maps.Map:
+    rounding = maps.ROUNDING[how.dtype]
+    return maps.fit(plan.settings.map, moments, pair, _ridge(plan, pair), rounding)
+
+
+def _ridge(plan: Plan, pair: Pair) -> float:
+    """The ridge in the scale that the source's blocks are in."""
     scale = plan.matrices[pair[0]].scale
-    ridge = plan.settings.ridge * scale * scale
-    return maps.fit(plan.settings.map, moments, pair, ridge, maps.ROUNDING[how.dtype])
+    return plan.settings.ridge * scale * scale
 
 
 def _by_qr(plan: Plan, pair: Pair, before: Fitted, progress: Progress) -> Fitted:
@@ -96,5 +103,5 @@ def _by_qr(plan: Plan, pair: Pair, before: Fitted, progress: Progress) -> Fitted
     for name in before.fits:
         source, target = plan.fitted_on(pair, name)
         factors = triangular_factors(source, target, progress)
-        fits[name] = maps.fit_triangular(*factors, len(source.rows))
+        fits[name] = maps.fit_triangular(*factors, len(source.rows), _ridge(plan, pair))
     return Fitted(fits, before.how.in_float64())

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
@@ -20,8 +21,8 @@ _TINY, _HUGE = 2.0**-30, 2.0**30
 
 
 def as_matrix(value: Any, name: str = "matrix") -> torch.Tensor:
-    """A two-dimensional floating-point tensor (V, d) that shares memory with `value`."""
-    tensor = value.detach() if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+    """A two-dimensional floating-point tensor (V, d) that shares memory with `value` if it can."""
+    tensor = value.detach() if isinstance(value, torch.Tensor) else _from_array(value, name)
     if tensor.ndim != 2 or 0 in tensor.shape:
         raise EmbtieError(
             f"{name} has the shape {tuple(tensor.shape)}; expected rows x columns, both above 0.",
@@ -29,7 +30,34 @@ def as_matrix(value: Any, name: str = "matrix") -> torch.Tensor:
         )
     if tensor.is_meta:
         raise EmbtieError(f"{name} has no values: its weights are not loaded.", "Load them first.")
+    if tensor.is_complex() or tensor.layout != torch.strided:
+        raise EmbtieError(
+            f"{name} is {'complex' if tensor.is_complex() else 'a sparse tensor'}; "
+            "expected plain real numbers.",
+            "Convert it first.",
+        )
     return tensor if tensor.is_floating_point() else tensor.double()
+
+
+def _from_array(value: Any, name: str) -> torch.Tensor:
+    if value is None:
+        raise EmbtieError(
+            f"There is no matrix {name}: the model stores none.",
+            "Look at its .tied and .notes, and choose another matrix.",
+        )
+    if isinstance(value, np.ma.MaskedArray):
+        value = np.ma.filled(value.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(value)
+        if np.iscomplexobj(array):
+            return torch.as_tensor(array)
+        kept = array.dtype in (np.float16, np.float32, np.float64) and array.dtype.isnative
+        return torch.as_tensor(np.ascontiguousarray(array, None if kept else np.float64))
+    except (TypeError, ValueError):
+        raise EmbtieError(
+            f"{name} is a {type(value).__name__} that holds no table of numbers.",
+            "Give a tensor or an array of rows x columns.",
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -100,6 +128,12 @@ def survey(values: torch.Tensor, progress: Progress = silent) -> tuple[torch.Ten
         norms[start : start + BLOCK] = torch.linalg.vector_norm(part, dim=1).cpu()
         total += _sum_rows(part).cpu()
         progress("reading", min(start + BLOCK, len(values)), len(values))
+    # A square can overflow or vanish although the row is sound; such rows are measured by parts.
+    doubtful = (~norms.isfinite() | (norms == 0)).nonzero()[:, 0]
+    rows = values[doubtful].cpu().double()
+    largest = rows.abs().amax(1, keepdim=True)
+    safe = torch.where((largest > 0) & largest.isfinite(), largest, 1.0)
+    norms[doubtful] = torch.linalg.vector_norm(rows / safe, dim=1) * safe[:, 0]
     return norms, total
 
 
@@ -116,7 +150,7 @@ def prepare(
     A row takes part when it is finite and not zero in every matrix.
     """
     surveys = {name: survey(matrix, progress) for name, matrix in values.items()}
-    rows, left_out = _usable(values, {name: norms for name, (norms, _) in surveys.items()})
+    rows, left_out = _usable({name: norms for name, (norms, _) in surveys.items()})
     matrices = {}
     for name, matrix in values.items():
         norms, total = surveys[name]
@@ -128,17 +162,12 @@ def prepare(
     return matrices, rows, left_out
 
 
-def _usable(
-    values: Mapping[str, torch.Tensor], norms: Mapping[str, torch.Tensor]
-) -> tuple[Rows, dict[str, int]]:
+def _usable(norms: Mapping[str, torch.Tensor]) -> tuple[Rows, dict[str, int]]:
     total = len(next(iter(norms.values())))
     finite, nonzero = torch.ones(total, dtype=torch.bool), torch.ones(total, dtype=torch.bool)
-    for name, lengths in norms.items():
-        # A norm can overflow or vanish although its row is sound; only the row itself tells.
-        doubtful = (~lengths.isfinite() | (lengths == 0)).nonzero()[:, 0]
-        rows = values[name][doubtful].cpu()
-        finite[doubtful] &= rows.isfinite().all(1)
-        nonzero[doubtful] &= rows.ne(0).any(1)
+    for lengths in norms.values():
+        finite &= lengths.isfinite()
+        nonzero &= lengths != 0
     usable = finite & nonzero
     left_out = {"not finite": int((~finite).sum()), "zero": int((finite & ~nonzero).sum())}
     if not usable.any():
@@ -153,6 +182,4 @@ def _usable(
 def _scale(longest: float) -> float:
     if _TINY <= longest <= _HUGE:
         return 1.0
-    # A norm of infinity or 0 comes from rows whose squares leave the range of float64.
-    exponent = 512.0 if longest == 0 else -512.0 if math.isinf(longest) else -math.log2(longest)
-    return float(2.0 ** round(exponent))
+    return float(2.0 ** -round(math.log2(longest)))

@@ -16,7 +16,6 @@ from embtie_widgets.measures.matrices import BLOCK, Matrix, Rows
 from embtie_widgets.progress import Progress, silent
 
 Pair = tuple[str, str]
-_SAMPLE = 16
 
 
 @dataclass
@@ -27,7 +26,6 @@ class Moments:
     gram   by name of a source, (d, d): sum of x x^T
     cross  by (source, target), (d1, d2): sum of x y^T
     square by matrix name: sum of the squared entries
-    sample by matrix name, (k, d) float64: a few rows of every block
     """
 
     n: int = 0
@@ -35,7 +33,6 @@ class Moments:
     gram: dict[str, torch.Tensor] = field(default_factory=dict)
     cross: dict[Pair, torch.Tensor] = field(default_factory=dict)
     square: dict[str, float] = field(default_factory=dict)
-    sample: dict[str, torch.Tensor] = field(default_factory=dict)
 
     def __add__(self, other: "Moments") -> "Moments":
         return Moments(
@@ -44,7 +41,6 @@ class Moments:
             {k: v + other.gram[k] for k, v in self.gram.items()},
             {k: v + other.cross[k] for k, v in self.cross.items()},
             {k: v + other.square[k] for k, v in self.square.items()},
-            {k: torch.cat([v, other.sample[k]]) for k, v in self.sample.items()},
         )
 
     def about_own_mean(self) -> "Moments":
@@ -59,7 +55,6 @@ class Moments:
                 for (a, b), v in self.cross.items()
             },
             {k: v - float(self.sums[k].square().sum()) / n for k, v in self.square.items()},
-            {k: v - self.sums[k] / n for k, v in self.sample.items()},
         )
 
 
@@ -125,7 +120,6 @@ def _zeros(
         gram={name: zeros(width[name], width[name]) for name in grams},
         cross={kept: zeros(width[a], width[b]) for kept, (a, b) in products.items()},
         square=dict.fromkeys(matrices, 0.0),
-        sample={name: zeros(0, d) for name, d in width.items()},
     )
 
 
@@ -135,7 +129,6 @@ def _add_block(
     for name, block in part.items():
         found.sums[name] += block.sum(0).cpu()
         found.square[name] += float(torch.linalg.vector_norm(block)) ** 2
-        found.sample[name] = torch.cat([found.sample[name], block[:_SAMPLE].cpu().double()])
     for kept, (source, target) in products.items():
         found.cross[kept] += (part[source].T @ part[target]).cpu()
 

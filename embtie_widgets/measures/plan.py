@@ -30,10 +30,19 @@ class Settings:
 
     def check(self, rows: int, widths: tuple[int, int]) -> None:
         """Refuse what cannot be fitted to so many rows of these widths."""
-        if not 0 <= self.holdout < 1:
+        number = isinstance(self.holdout, int | float) and not isinstance(self.holdout, bool)
+        if not number or not 0 <= self.holdout < 1:
             raise EmbtieError(
-                f"holdout is {self.holdout}; expected a share from 0 to below 1.",
+                f"holdout is {self.holdout!r}; expected a share from 0 to below 1.",
                 "Use 0.2, or 0 for none.",
+            )
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
+            raise EmbtieError(
+                f"seed is {self.seed!r}; expected a whole number from 0.", "Use 0, for example."
+            )
+        if not isinstance(self.center, bool):
+            raise EmbtieError(
+                f"center is {self.center!r}; expected True or False.", "Give one of them."
             )
         check_fit(self.map, rows, widths, self.ridge)
 

@@ -1,5 +1,6 @@
 """Per-token cosines of mapped rows with their targets."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -31,26 +32,33 @@ class Side:
 
 def cosines(
     fitted: Map, source: Side, target: Side, how: Arithmetic, progress: Progress = silent
-) -> torch.Tensor:
+) -> tuple[torch.Tensor, float]:
     """(n,) float64 in [-1, 1]: cosine of each mapped source row with its target row.
 
-    NaN where the mapped row or the target vanishes, as a row equal to the mean does.
+    NaN where the mapped row or the target vanishes, as a row equal to the mean does.  With it
+    the largest error of a cosine through rounding in the fit, as a standard deviation; infinite
+    where float32 cannot tell whether a row vanishes.
     """
     like = how.empty()
     moved, n = fitted.on(like), len(source.rows)
     out = torch.empty(n, dtype=torch.float64)
-    done = 0
+    done, worst = 0, 0.0
     with full_float32():
         for left, right in zip(source.rows.blocks(), target.rows.blocks(), strict=True):
             x, y = source.block(left, like), target.block(right, like)
             mapped = moved.apply(x)
             lengths = torch.linalg.vector_norm(mapped, dim=1) * torch.linalg.vector_norm(y, dim=1)
             part = (mapped * y).sum(1) / lengths
-            part[_vanishes(x, source, left, how) | _vanishes(y, target, right, how)] = torch.nan
+            gone = _vanishes(x, source, left, how) | _vanishes(y, target, right, how)
+            part[gone] = torch.nan
+            if fitted.sense is not None:
+                worst = max(worst, fitted.sense.worst(x, y))
+            if not how.exact and bool(gone.any()):
+                worst = math.inf
             out[done : done + len(x)] = part.clamp(-1, 1).cpu()
             done += len(x)
             progress("scoring", min(done + BLOCK, n), n)
-    return out
+    return out, worst
 
 
 def _vanishes(

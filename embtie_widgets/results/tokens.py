@@ -24,7 +24,8 @@ def display_token(key: bytes | None, limit: int = 60) -> str:
     if not key:
         return "(empty)"
     text = key.decode("utf-8", errors="surrogateescape")
-    shown = "".join(map(_sign, text))
+    plain = text.isascii() and text.isprintable()
+    shown = text.replace(" ", _SPACE) if plain else "".join(map(_sign, text))
     if unicodedata.category(shown[0]).startswith("M"):
         shown = "◌" + shown
     return shown if limit == 0 or len(shown) <= limit else shown[: limit - 1] + "…"

@@ -150,3 +150,29 @@ def test_the_card_of_a_token_shows_the_same_neighbours_where_the_spaces_are_turn
     assert [position for position, _ in out] == [position for position, _ in tied]
     assert 3 not in [position for position, _ in out]
     assert [position for position, _ in card.neighbours["In"]] != [p for p, _ in out]
+
+
+def test_another_token_list_for_the_same_matrix_is_another_result(request_, files):
+    first = ew.run(request_)
+    lines = (files / "b.txt").read_text().splitlines()
+    (files / "b.txt").write_text("\n".join(lines[::-1]) + "\n")
+    again = ew.run(request_)
+    assert not again.settings["cached"]
+    assert again.rows_b.tolist() != first.rows_b.tolist()
+
+
+def test_zero_rows_and_a_ridge_pass_the_identity_check(tmp_path):
+    for name in "xy":
+        matrix = torch.randn(40, 30, generator=torch.Generator().manual_seed(ord(name)))
+        matrix[:12] = 0
+        save_file({"weight": matrix}, tmp_path / f"{name}.safetensors")
+    a, b = (ew.ModelRef(str(tmp_path / f"{name}.safetensors")) for name in "xy")
+    result = ew.run(ew.AlignRequest(a=a, b=b, ridge=1.0))
+    assert np.isnan(result.comparisons["In->Tied"].cosine).sum() == 12
+    assert any("12 rows have no value" in note for note in result.notes)
+
+
+def test_vocabularies_without_a_common_token_are_refused_in_words(request_, files):
+    (files / "b.txt").write_text("\n".join(f"other{row}" for row in range(ROWS + 4)) + "\n")
+    with pytest.raises(EmbtieError, match="no token in common"):
+        ew.run(request_)

@@ -3,6 +3,7 @@
 import hashlib
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -173,6 +174,14 @@ def test_numpy_arrays_are_as_good_as_tensors(normal):
         ({"holdout": -0.1}, "below 1"),
         ({"ridge": -1.0}, "0 or more"),
         ({"device": "abacus"}, "no device 'abacus'"),
+        ({"map": ["linear"]}, "'identity', 'orthogonal', 'linear'"),
+        ({"holdout": "0.2"}, "below 1"),
+        ({"holdout": None}, "below 1"),
+        ({"ridge": float("nan")}, "0 or more"),
+        ({"ridge": "1"}, "0 or more"),
+        ({"seed": 1.5}, "whole number"),
+        ({"seed": -1}, "whole number"),
+        ({"center": "no"}, "True or False"),
     ],
 )
 def test_an_option_out_of_bounds_says_what_is_possible(normal, change, words):
@@ -189,6 +198,58 @@ def test_matrices_that_do_not_fit_together_are_refused_with_their_sizes(normal):
         ew.align(normal(50), normal(50, 4))
     with pytest.raises(EmbtieError, match="not loaded"):
         ew.align(torch.empty(50, 4, device="meta"), normal(50, 4))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a[::-1][::-1],
+        lambda a: np.asfortranarray(a),
+        lambda a: a.astype(">f8"),
+        lambda a: a.astype(np.longdouble),
+        lambda a: a.astype(object),
+        lambda a: a.tolist(),
+        lambda a: pd.DataFrame(a),
+    ],
+)
+def test_any_table_of_numbers_will_do(normal, change):
+    x, y = normal(50, 4), normal(50, 4)
+    found = ew.align(change(x.numpy()), y)
+    np.testing.assert_allclose(found.cosine, ew.align(x, y).cosine, atol=1e-12)
+
+
+def test_a_masked_entry_is_no_number(normal):
+    x = np.ma.array(normal(50, 4).numpy(), mask=False)
+    x.mask[7, 1] = True
+    assert np.flatnonzero(np.isnan(ew.align(x, normal(50, 4)).cosine)).tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [None, "matrix", [[1, 2], [3]], object(), np.full((9, 2), 1j), torch.eye(9).to_sparse()],
+)
+def test_what_is_no_table_of_numbers_is_told_by_name(normal, bad):
+    with pytest.raises(EmbtieError, match="x") as caught:
+        ew.align(bad, normal(9, 2))
+    assert caught.value.hint
+
+
+def test_eight_bit_floats_are_measured_as_their_values(normal):
+    x, y = normal(90, 6).to(torch.float8_e4m3fn), normal(90, 6)
+    x[3] = 0
+    found = ew.align(x, y, "orthogonal")
+    np.testing.assert_allclose(found.cosine, ew.align(x.double(), y, "orthogonal").cosine)
+
+
+def test_a_fit_that_centring_makes_exact_says_that_it_means_nothing(normal):
+    found = ew.align(normal(17, 16), normal(17, 16), "linear", holdout=0)
+    assert any("means nothing" in note for note in found.settings["notes"])
+
+
+def test_a_share_too_small_for_any_row_gives_no_hold_out_and_says_so(normal):
+    found = ew.align(normal(50, 4), normal(50, 4), holdout=0.002)
+    assert found.heldout_mean is None
+    assert "No hold-out" in found.settings["notes"][0]
 
 
 @pytest.mark.parametrize("rows", [8, 16])

@@ -85,6 +85,46 @@ def test_float32_products_keep_to_1e5_or_give_way_to_float64(
 
 
 @pytest.mark.usefixtures("float32_products")
+def test_a_few_rows_in_weak_directions_are_enough_for_float64(normal, rotation):
+    scales = torch.ones(128, dtype=torch.float64)
+    scales[8:] = 1e-3
+    x = normal(1200, 128) * scales
+    y = x + 0.3 * normal(1200, 128) * scales
+    x[100:140, :8], y[100:140, :8] = 0, 0
+    x, y = ((matrix @ rotation(128)).float() for matrix in (x, y))
+    found = ew.align(x, y, "orthogonal", holdout=0, floor=False)
+    np.testing.assert_allclose(found.cosine, cosines(x, y, "orthogonal"), atol=1e-5)
+    assert found.settings["arithmetic"] == "float64"
+
+
+@pytest.mark.usefixtures("float32_products")
+@pytest.mark.parametrize("factor", [1e-30, 1e20])
+def test_float32_at_the_ends_of_its_range_is_measured_like_any_other(normal, factor):
+    x, y = normal(900, 64).float(), normal(900, 64).float()
+    found = ew.align(x * factor, y, "linear")
+    np.testing.assert_allclose(found.cosine, cosines(x, y, "linear"), atol=1e-5)
+
+
+@pytest.mark.usefixtures("float32_products")
+def test_a_common_mean_far_larger_than_the_rows_hides_none_of_them(normal):
+    x, y = (normal(900, 64) + 1e6).float(), normal(900, 64).float()
+    found = ew.align(x, y, "orthogonal", holdout=0)
+    np.testing.assert_allclose(found.cosine, cosines(x, y, "orthogonal"), atol=1e-5)
+
+
+@pytest.mark.parametrize("ridge", [1e-14, 1e-10, 1e-4])
+def test_a_small_ridge_on_an_ill_conditioned_matrix_is_not_lost(normal, ridge):
+    x = normal(200, 16) * torch.logspace(0, -7, 16, dtype=torch.float64)
+    y = normal(200, 16)
+    found = ew.align(x, y, "linear", ridge=ridge, holdout=0)
+    xc, yc = (x - x.mean(0)).numpy(), (y - y.mean(0)).numpy()
+    stacked = np.vstack([xc, np.sqrt(ridge) * np.eye(16)])
+    mapping = np.linalg.lstsq(stacked, np.vstack([yc, np.zeros((16, 16))]), rcond=None)[0]
+    expected = torch.cosine_similarity(torch.from_numpy(xc @ mapping), torch.from_numpy(yc))
+    np.testing.assert_allclose(found.cosine, expected, atol=1e-5)
+
+
+@pytest.mark.usefixtures("float32_products")
 def test_harmless_float32_products_are_used(normal):
     found = ew.align(normal(1200, 128).float(), normal(1200, 128).float(), "orthogonal")
     assert found.settings["arithmetic"] == "float32"
