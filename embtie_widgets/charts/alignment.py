@@ -99,7 +99,7 @@ def update(
 
 def highlight(live: "FigureWidget", result: PairAlignment, chosen: np.ndarray[Any, Any]) -> None:
     """Light the tokens at these places up, above all tokens, which are dimmed; none: as before."""
-    whole = [{"opacity": _opacity(chosen)} for _ in _ORDER]
+    whole = [_look(name, *_strength(chosen)) for name in _ORDER]
     changes = [*whole, *_overlays(result, chosen), *({} for _ in _ORDER)]
     figures.redraw(live, changes, {"yaxis3": {"visible": bool(chosen.size)}})
 
@@ -111,12 +111,21 @@ def _parts(result: PairAlignment | None) -> dict[str, Alignment]:
 
 def _traces(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY) -> _Traces:
     """Always the same nine traces, so that a live figure can be changed in place."""
-    whole = [trace | {"opacity": _opacity(chosen)} for trace in _histograms(result)]
-    return [*whole, *_overlays(result, chosen), *_summary(_parts(result))]
+    whole = zip(_ORDER, _histograms(result), strict=True)
+    looked = [trace | _look(name, *_strength(chosen)) for name, trace in whole]
+    return [*looked, *_overlays(result, chosen), *_summary(_parts(result))]
 
 
-def _opacity(chosen: np.ndarray[Any, Any]) -> float:
-    return 0.35 if chosen.size else 1.0
+def _strength(chosen: np.ndarray[Any, Any]) -> tuple[float, float]:
+    """How strong outline and area of all tokens are: dim behind a selection, never gone."""
+    return (0.45, 0.05) if chosen.size else (1.0, 0.16)
+
+
+# plotly gives a trace of lines no opacity of its own, so the colours carry it.
+def _look(name: str, line: float, area: float) -> dict[str, Any]:
+    mark = mark_of(name)
+    outline = {"color": _faint(mark, line), "dash": mark.dash, "width": 2, "shape": "hv"}
+    return {"line": outline, "fillcolor": _faint(mark, area)}
 
 
 def _histograms(
@@ -133,13 +142,14 @@ def _overlays(result: PairAlignment | None, chosen: np.ndarray[Any, Any]) -> _Tr
     known = result if chosen.size else None
     return [
         trace
+        | _look(name, 1.0, 0.3)
         | {
             "name": f"selected, {trace['name']}",
             "yaxis": "y3",
             "visible": bool(chosen.size),
             "showlegend": False,
         }
-        for trace in _histograms(known, chosen)
+        for name, trace in zip(_ORDER, _histograms(known, chosen), strict=True)
     ]
 
 
@@ -147,7 +157,6 @@ def _histogram(
     name: str, edges: np.ndarray[Any, Any], counts: np.ndarray[Any, Any]
 ) -> dict[str, Any]:
     """An outline: each bin's height stands at its left edge, and 0 at the last edge."""
-    mark = mark_of(name)
     return {
         "type": "scatter",
         "name": label(name),
@@ -155,9 +164,7 @@ def _histogram(
         "y": np.append(counts, [0] * bool(edges.size)).astype("int32"),
         "customdata": np.append(edges[1:], edges[-1:]).astype("float32"),
         "mode": "lines",
-        "line": {"color": mark.color, "dash": mark.dash, "width": 2, "shape": "hv"},
         "fill": "tozeroy",
-        "fillcolor": _faint(mark),
         "hovertemplate": "%{x:.3f} to %{customdata:.3f}: %{y:,} tokens",
     }
 
@@ -214,9 +221,9 @@ def _error_bars(means: list[Any], intervals: list[Any]) -> dict[str, Any]:
     }
 
 
-def _faint(mark: Mark) -> str:
+def _faint(mark: Mark, opacity: float) -> str:
     red, green, blue = (int(mark.color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.16)"
+    return f"rgba({red},{green},{blue},{opacity:g})"
 
 
 def _layout(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from embtie_widgets.charts.theme import template
 
@@ -14,7 +15,17 @@ if TYPE_CHECKING:
 _CONFIG = {
     "responsive": True,
     "displaylogo": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+    # Nothing of a figure leaves the page for another host.
+    "showLink": False,
+    "showSendToCloud": False,
+    "showEditInChartStudio": False,
+    "modeBarButtonsToRemove": [
+        "select2d",
+        "lasso2d",
+        "autoScale2d",
+        "sendDataToCloud",
+        "editInChartStudio",
+    ],
 }
 _SLOW = "rfc3987_syntax"
 
@@ -50,9 +61,9 @@ def figure_widget(
 ) -> "FigureWidget":
     """A live figure, whole from the start; it fills the width of what it stands in."""
     with quick_imports():
-        import plotly.graph_objects as go
+        from embtie_widgets.charts.live import LiveFigure
 
-        live = go.FigureWidget(figure(traces, layout, theme))
+        live = LiveFigure(figure(traces, layout, theme))
     live._config = _CONFIG
     return live
 
@@ -60,23 +71,31 @@ def figure_widget(
 def redraw(
     live: "FigureWidget", traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]
 ) -> None:
-    """Put new data into a live figure with the same traces, in one message."""
+    """Put new data into a live figure with the same traces, in one message.
+
+    What is as it was drawn before is left alone: plotly takes long to look at each property.
+    """
+    drawn = live.__dict__.setdefault("_drawn_before", [{} for _ in (*traces, layout)])
     with live.batch_update():
-        for trace, new in zip(live.data, traces, strict=True):
-            trace.update(new, overwrite=False)
-        live.layout.update(layout)
-    _keep(live)
+        for trace, new, old in zip(live.data, traces, drawn[:-1], strict=True):
+            trace.update(_news(old, new), overwrite=False)
+        live.layout.update(_news(drawn[-1], layout))
+
+
+def _news(old: dict[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """What differs from `old`, which then holds it too."""
+    found = {name: value for name, value in new.items() if not _same(old.get(name), value)}
+    old.update(found)
+    return found
+
+
+def _same(old: Any, new: Any) -> bool:
+    if isinstance(new, np.ndarray):
+        return isinstance(old, np.ndarray) and np.array_equal(old, new, equal_nan=True)
+    return bool(old == new) and old is not None
 
 
 def retheme(live: "FigureWidget", theme: str) -> None:
     """Put a live figure into another theme."""
     with live.batch_update():
         live.layout.template = template(theme)
-    _keep(live)
-
-
-def _keep(live: "FigureWidget") -> None:
-    # plotly syncs whole data and layout only at creation, so a view that opens later (a page on
-    # a kernel started beforehand, a closed box) would draw the figure as it first was.
-    live._widget_data = deepcopy(live._data)
-    live._widget_layout = deepcopy(live._layout_obj._props)

@@ -76,10 +76,10 @@ class DownloadButton(anywidget.AnyWidget):
 
 
 class LinkState(anywidget.AnyWidget):
-    """The page's address, both ways; it shows nothing and need not be displayed.
+    """The page's address, both ways; it shows nothing, but works only where it is displayed.
 
     page    "query" (without host parameters and token), "origin", "path" and "host" ("voila",
-            "lab" or "other"), set by the page when it opens: with preheated kernels the only way
+            "lab" or "other"), set by the page when it shows it: with preheated kernels the only way
             to know the link; empty before
     query   what the address shall carry from now on, without "?"; JupyterLab's own address is left
             alone, and so is a query the page came with until this changes

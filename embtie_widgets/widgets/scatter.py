@@ -124,7 +124,10 @@ class TokenScatter(anywidget.AnyWidget):
     def select(self, ids: Iterable[int]) -> None:
         """Select these ids and no others; ids that are not shown are passed over."""
         wanted = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
-        places = np.flatnonzero(np.isin(self.token_ids, wanted)) if len(wanted) else wanted
+        if self.ids:
+            places = np.flatnonzero(np.isin(self.token_ids, wanted))
+        else:
+            places = wanted[(wanted >= 0) & (wanted < self.n)]
         self.selection = pack_selection(places, self.n)
 
     def png(self, callback: Callable[[bytes], None], scale: float = 2.0) -> None:

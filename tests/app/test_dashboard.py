@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import ipywidgets as w
@@ -75,3 +76,24 @@ def test_the_notebook_runs_and_its_names_hold_results(path: Path, tmp_path: Path
     assert not any(out.output_type == "error" for out in outputs)
     printed = "".join(out.text for out in outputs if out.get("name") == "stdout")
     assert printed.split() == ["orthogonal", "False"]
+
+
+def test_the_alignment_story_runs_and_says_what_it_claims(tmp_path: Path) -> None:
+    book = nbformat.read(notebook("alignment.ipynb"), as_version=4)
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs or cell.execution_count for cell in code)
+    assert "widgets" not in book.metadata
+    client = nbclient.NotebookClient(
+        book, timeout=120, resources={"metadata": {"path": str(tmp_path)}}
+    )
+    client.execute()
+    outputs = [out for cell in code for out in cell.outputs]
+    assert not any(out.output_type == "error" for out in outputs)
+    printed = "".join(out.text for out in outputs if out.get("name") == "stdout")
+    noise, out_side, in_side = (
+        [float(number) for number in re.findall(r"-?\d\.\d\d", line)]
+        for line in printed.splitlines()
+    )
+    assert abs(noise[0] - noise[1]) <= 0.01
+    assert abs(noise[2]) <= 0.02
+    assert out_side[2] > in_side[2] > out_side[1]

@@ -40,6 +40,31 @@ class Visit:
             " return Math.abs(plot._fullLayout.width - plot.clientWidth) <= 1; }"
         )
 
+    def wait_for_scatter(self) -> None:
+        """Until the scatter has drawn its points."""
+        self.page.wait_for_selector(".embtie-scatter[data-drawn]")
+
+    def lasso(self) -> None:
+        """Draw a square round the middle of the scatter."""
+        plot = self.page.locator(".embtie-scatter .et-plot")
+        plot.scroll_into_view_if_needed()
+        box = plot.bounding_box()
+        assert box is not None
+        x, y, mouse = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, self.page.mouse
+        mouse.move(x - 70, y - 70)
+        mouse.down()
+        for right, down in ((70, -70), (70, 70), (-70, 70), (-70, -70)):
+            mouse.move(x + right, y + down, steps=3)
+        mouse.up()
+
+    def selected(self) -> int:
+        """How many tokens the panel says are selected, once it says so."""
+        self.page.wait_for_function(
+            "/\\d selected/.test(document.querySelector('.ep-chosen').textContent)"
+        )
+        words = self.page.locator(".ep-chosen").inner_text()
+        return int(words.split(" selected")[0].replace(",", ""))
+
     def outlines(self) -> list[str]:
         """The drawn path of each outline."""
         return [path.get_attribute("d") or "" for path in self.page.query_selector_all(MARKS)]

@@ -62,6 +62,10 @@ def overlays(panel: AlignmentPanel) -> list[Any]:
     return [trace for trace in panel.chart.data if trace.name.startswith("selected")]
 
 
+def strength(trace: Any) -> float:
+    return float(trace.line.color.rstrip(")").rsplit(",", 1)[1])
+
+
 def test_a_lasso_filters_the_table_and_clearing_shows_all_again(panel: AlignmentPanel) -> None:
     lasso(panel, 5, 250, 7)
     assert panel.selection == {5, 7, 250}
@@ -121,11 +125,12 @@ def test_unselected_tokens_are_dimmed_and_all_are_still_drawn(panel: AlignmentPa
     before = [list(trace.y) for trace in panel.chart.data[:3]]
     lasso(panel, 5, 7)
     assert [list(trace.y) for trace in panel.chart.data[:3]] == before
-    assert all(trace.opacity < 1 for trace in panel.chart.data[:3])
+    assert all(0 < strength(trace) < 1 for trace in panel.chart.data[:3])
+    assert all(strength(trace) == 1 for trace in overlays(panel))
     assert all(trace.visible for trace in overlays(panel))
     assert panel.scatter.scatter.n == 300
     panel.selection_bar.clear.click()
-    assert all(trace.opacity == 1 for trace in panel.chart.data[:3])
+    assert all(strength(trace) == 1 for trace in panel.chart.data[:3])
     assert not any(trace.visible for trace in overlays(panel))
 
 

@@ -25,12 +25,17 @@ function writeQuery(query) {
   history.replaceState(history.state, "", `${location.pathname}${words ? `?${words}` : ""}${location.hash}`);
 }
 
-function initialize({ model }) {
+// Told when it is shown and not before: on a kernel that had started beforehand, what the kernel
+// changes in answer would be lost on widgets that the page has not made yet.
+function render({ model, el }) {
+  el.style.display = "none";
   const query = ownQuery();
   model.set("page", { query, origin: location.origin, path: location.pathname, host: hostName() });
   model.save_changes();
-  if (!query && model.get("query")) writeQuery(model.get("query"));
-  model.on("change:query", () => writeQuery(model.get("query")));
+  const write = () => writeQuery(model.get("query"));
+  if (!query && model.get("query")) write();
+  model.on("change:query", write);
+  return () => model.off("change:query", write);
 }
 
-export default { initialize, render: ({ el }) => { el.style.display = "none"; } };
+export default { render };

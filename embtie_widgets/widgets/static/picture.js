@@ -57,10 +57,9 @@ async function pngOf(svg, scale) {
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }
 
-function render({ model, el, signal }) {
+function render({ model, el }) {
   el.style.display = "none";
   const answer = async (content) => {
-    if (signal.aborted) return;
     const { request } = content;
     try {
       const figure = el.closest(model.get("within")).querySelector(".js-plotly-plot");
@@ -73,7 +72,7 @@ function render({ model, el, signal }) {
     }
   };
   model.on("msg:custom", answer);
-  signal.addEventListener("abort", () => model.off("msg:custom", answer));
+  return () => model.off("msg:custom", answer);
 }
 
 export default { render };
