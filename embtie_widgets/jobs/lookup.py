@@ -5,6 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.processors import share_processors
+from embtie_widgets.jobs.runner import told
 from embtie_widgets.requests import AlignRequest
 
 
@@ -29,18 +32,30 @@ def token_card(request: AlignRequest, position: int, k: int = 10) -> Card:
     return Card(position, found)
 
 
-def ask_card(request: AlignRequest, position: int, answer: Callable[[Card], None]) -> None:
-    """Find the card off the main thread and hand it to `answer` there; faults go to the log."""
-    _quick().submit(_answer, request, position, answer)
+def ask_card(
+    request: AlignRequest,
+    position: int,
+    answer: Callable[[Card], None],
+    failed: Callable[[EmbtieError], None],
+) -> None:
+    """Find the card off the main thread and hand it to `answer` there, or what went wrong to
+    `failed`."""
+    _quick().submit(_answer, request, position, answer, failed)
 
 
-def _answer(request: AlignRequest, position: int, answer: Callable[[Card], None]) -> None:
-    from embtie_widgets.jobs.runner import logger
-
+def _answer(
+    request: AlignRequest,
+    position: int,
+    answer: Callable[[Card], None],
+    failed: Callable[[EmbtieError], None],
+) -> None:
+    share_processors()
     try:
-        answer(token_card(request, position))
-    except Exception:
-        logger.exception("a token card failed")
+        card = token_card(request, position)
+    except Exception as fault:
+        failed(told(fault))
+    else:
+        answer(card)
 
 
 @lru_cache(maxsize=1)

@@ -122,7 +122,7 @@ class Job:
         except Cancelled:
             return Outcome(self.request, cancelled=True, seconds=self._elapsed())
         except Exception as fault:
-            return Outcome(self.request, error=_told(fault), seconds=self._elapsed())
+            return Outcome(self.request, error=told(fault), seconds=self._elapsed())
         cached = bool(result.settings.get("cached", False))
         return Outcome(self.request, result=result, seconds=self._elapsed(), cached=cached)
 
@@ -137,7 +137,7 @@ class Job:
         self.listener.finished(outcome)
 
 
-def _told(fault: Exception) -> EmbtieError:
+def told(fault: Exception) -> EmbtieError:
     """What the user is told of a fault; what is ours goes to the log with its details."""
     if isinstance(fault, EmbtieError):
         return fault

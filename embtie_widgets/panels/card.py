@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from embtie_widgets.charts.columns import card_facts, neighbour_lists, spelled
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.results import PairAlignment
 from embtie_widgets.widgets import TokenCard
 
 _HINT = "Click a point or a table row to see the token and its neighbours in every matrix."
 _LEGEND = "Ten nearest of the matched tokens by cosine; ● stands in every list. Click one to go on."
-Ask = Callable[[Any, int, Callable[[Any], None]], None]
+Ask = Callable[[Any, int, Callable[[Any], None], Callable[[Any], None]], None]
 
 
 class CardView:
@@ -31,7 +32,9 @@ class CardView:
             self.card.lists, self.card.clicked = [], -1
             self.card.status = "Finding neighbours…" if place >= 0 else ""
         if place >= 0:
-            self._ask(request, place, self._later(lambda found: self._fill(result, place, found)))
+            answer = self._later(lambda found: self._fill(result, place, found))
+            failed = self._later(lambda error: self._fail(place, error))
+            self._ask(request, place, answer, failed)
 
     def _fill(self, result: PairAlignment, place: int, found: Any) -> None:
         if place != self.place:
@@ -39,3 +42,7 @@ class CardView:
         with self.card.hold_sync():
             self.card.lists = neighbour_lists(result, found.neighbours)
             self.card.status = _LEGEND
+
+    def _fail(self, place: int, error: EmbtieError) -> None:
+        if place == self.place:
+            self.card.status = f"The neighbours could not be found. {error.message} {error.hint}"

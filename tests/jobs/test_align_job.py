@@ -1,6 +1,7 @@
 """A request carried out end to end, on models written for the purpose."""
 
 import dataclasses
+import threading
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import embtie_widgets as ew
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import align as align_job
 from embtie_widgets.jobs import cache
-from embtie_widgets.jobs.lookup import token_card
+from embtie_widgets.jobs.lookup import ask_card, token_card
 
 ROWS, WIDTH = 120, 6
 
@@ -150,6 +151,22 @@ def test_the_card_of_a_token_shows_the_same_neighbours_where_the_spaces_are_turn
     assert [position for position, _ in out] == [position for position, _ in tied]
     assert 3 not in [position for position, _ in out]
     assert [position for position, _ in card.neighbours["In"]] != [p for p, _ in out]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_card_is_answered_from_a_worker_and_a_fault_is_told(request_, there):
+    asked = request_ if there else dataclasses.replace(request_, a="./nothing/here")
+    heard, ended = [], threading.Event()
+
+    def hear(kind):
+        return lambda word: (heard.append((kind, word, threading.current_thread())), ended.set())
+
+    ask_card(asked, 3, hear("answer"), hear("failed"))
+    assert ended.wait(60)
+    [(kind, word, thread)] = heard
+    assert thread is not threading.current_thread()
+    assert kind == ("answer" if there else "failed")
+    assert there or isinstance(word, EmbtieError)
 
 
 def test_another_token_list_for_the_same_matrix_is_another_result(request_, files):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.alignment import AlignmentPanel
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.results import carried
@@ -21,8 +22,9 @@ class Neighbours:
     def __init__(self) -> None:
         self.asked: list[tuple[Any, int, Any]] = []
 
-    def __call__(self, request: Any, place: int, answer: Any) -> None:
+    def __call__(self, request: Any, place: int, answer: Any, failed: Any) -> None:
         self.asked.append((request, place, answer))
+        self.failed = failed
 
     def answer(self, which: int = -1) -> None:
         _, place, answer = self.asked[which]
@@ -225,6 +227,15 @@ def test_a_late_answer_for_another_token_is_dropped(
     assert panel.card.card.lists == []
     near.answer(1)
     assert panel.card.card.lists
+
+
+def test_neighbours_that_cannot_be_found_are_told_on_the_card(
+    panel: AlignmentPanel, near: Neighbours
+) -> None:
+    panel.tokens.table.clicked = 5
+    near.failed(EmbtieError("The model is gone.", "Run again."))
+    assert "The model is gone. Run again." in panel.card.card.status
+    assert panel.card.card.token == "⏎"
 
 
 def test_the_card_follows_its_token_into_another_result(
