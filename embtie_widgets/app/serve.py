@@ -79,7 +79,7 @@ def _port_error(error: OSError, port: int, host: str) -> EmbtieError:
     if error.errno == errno.EADDRINUSE:
         return EmbtieError(
             f"Port {port} is taken by another program.",
-            "Stop that one, or choose a port with --port; --port 0 takes a free one.",
+            "Stop that one, or start with `embtie --port 0`, which takes any free port.",
         )
     if error.errno == errno.EACCES:
         return EmbtieError(

@@ -226,8 +226,24 @@ def _faint(mark: Mark, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
+def _extent(result: PairAlignment | None) -> list[float]:
+    """The cosines on the axis: every bin, and every marker with its interval and some room."""
+    if result is None:
+        return [-1.0, 1.0]
+    low, high = edges_of(result)[[0, -1]].tolist()
+    marks: list[float] = []
+    for part in result.comparisons.values():
+        marks += [part.mean, *part.interval, *(part.heldout_interval or ())]
+        marks += [mark for mark in (part.heldout_mean, part.floor_mean) if mark is not None]
+    known = [mark for mark in marks if np.isfinite(mark)] or [low]
+    room = 0.02 * (max(high, *known) - min(low, *known))
+    return [
+        low if min(known) >= low + room else min(low, min(known) - room),
+        high if max(known) <= high - room else max(high, max(known) + room),
+    ]
+
+
 def _layout(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY) -> dict[str, Any]:
-    edges = [-1.0, 1.0] if result is None else edges_of(result)[[0, -1]].tolist()
     return {
         "autosize": True,
         "height": 460,
@@ -237,7 +253,7 @@ def _layout(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY
         "xaxis": {
             "title": {"text": "cosine of mapped row and target"},
             "anchor": "y2",
-            "range": edges,
+            "range": _extent(result),
             "zeroline": False,
             "showline": True,
             "ticks": "outside",

@@ -18,13 +18,11 @@ _CONFIG = {
     # Nothing of a figure leaves the page for another host.
     "showLink": False,
     "showSendToCloud": False,
-    "showEditInChartStudio": False,
     "modeBarButtonsToRemove": [
         "select2d",
         "lasso2d",
         "autoScale2d",
-        "sendDataToCloud",
-        "editInChartStudio",
+        "sendChartToCloud",
     ],
 }
 _SLOW = "rfc3987_syntax"

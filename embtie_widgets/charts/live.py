@@ -6,7 +6,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 
-class LiveFigure(go.FigureWidget):  # type: ignore[misc]
+class LiveFigure(go.FigureWidget):
     """A FigureWidget whose page always ends on the newest data.
 
     Plotly syncs whole data and layout only at creation, and the page reports back what it drew.

@@ -13,15 +13,16 @@ from embtie_widgets.cli.train import train_nano
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments with their `command`; `embtie` alone serves the dashboard."""
-    return _parser().parse_args(argv or ["serve"])
+    """The arguments with their `command`; without one, the options are those of `serve`."""
+    own = argv and (not argv[0].startswith("-") or argv[0] in {"-h", "--help", "--version"})
+    return _parser().parse_args(argv if own else ["serve", *argv])
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="embtie",
         description="What weight tying does to a language model's token embeddings.",
-        epilog="Without a command, `embtie` serves the dashboard.",
+        epilog="Without a command, `embtie` serves the dashboard and takes the options of `serve`.",
     )
     parser.add_argument("--version", action="version", version=f"embtie {__version__}")
     add = parser.add_subparsers(metavar="COMMAND", required=True).add_parser

@@ -49,14 +49,20 @@ class RunBar(w.HBox):
 
     def _resting(self) -> str:
         ended = self._state.ended
+        if self._failed():
+            return "Failed; see the message."
         if self._state.stale or ended is None:
             said = "Settings changed: run to update." if self._state.stale else "Ready to run."
             return said + (f" Expected: {self._expected}." if self._expected else "")
         if ended.cancelled:
             return "Cancelled; the earlier result is kept."
-        if ended.error is not None:
-            return "Failed; see the message."
         return "Computed before." if ended.cached else f"Computed in {seconds(ended.seconds)}."
+
+    def _failed(self) -> bool:
+        """Whether these very settings have failed."""
+        ended = self._state.ended
+        same = ended is not None and ended.request == self._state.request
+        return same and ended.error is not None
 
 
 def _bar(stage: Any) -> str:

@@ -17,7 +17,7 @@ def test_a_taken_port_is_told_before_anything_starts() -> None:
         with pytest.raises(EmbtieError) as caught:
             serve.serve(port=port, open_browser=False)
     assert str(port) in caught.value.message
-    assert "--port" in caught.value.hint
+    assert "`embtie --port 0`" in caught.value.hint
 
 
 def test_port_0_takes_a_free_one_and_a_free_one_stays() -> None:

@@ -19,6 +19,11 @@ from embtie_widgets.app import serve
 notebook = {notebook!r}
 if notebook:
     serve.notebook = lambda name="": Path(notebook)
+settings = serve.settings
+def below(*given):
+    known = settings(*given)
+    return {{**known, "Voila": {{**known["Voila"], "base_url": {base!r}}}}}
+serve.settings = below
 serve.serve(port={port}, open_browser=False)
 """
 _SLOW = """
@@ -38,13 +43,13 @@ app
 
 
 @contextmanager
-def served(folder: Path, notebook: str = "") -> Iterator[str]:
+def served(folder: Path, notebook: str = "", base: str = "/") -> Iterator[str]:
     """The address of a server of its own, started from a folder that has nothing to do with it."""
     port = check_port(0)
     environment = {**os.environ, "EMBTIE_CACHE": "off", "HF_HUB_OFFLINE": "1"}
     environment.pop("PYTEST_CURRENT_TEST", None)
     server = subprocess.Popen(
-        [sys.executable, "-c", _SERVE.format(port=port, notebook=notebook)],
+        [sys.executable, "-c", _SERVE.format(port=port, notebook=notebook, base=base)],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
@@ -57,7 +62,7 @@ def served(folder: Path, notebook: str = "") -> Iterator[str]:
         line = next((text for text in said if "embtie is at" in text), "")
         assert line, "the server ended before it gave its address"
         threading.Thread(target=lambda: [None for _ in said], daemon=True).start()
-        yield f"http://localhost:{port}/"
+        yield f"http://localhost:{port}{base}"
     finally:
         server.terminate()
         server.wait(30)
@@ -67,6 +72,13 @@ def served(folder: Path, notebook: str = "") -> Iterator[str]:
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The dashboard, served."""
     with served(tmp_path_factory.mktemp("elsewhere")) as found:
+        yield found
+
+
+@pytest.fixture
+def address_below(tmp_path: Path) -> Iterator[str]:
+    """The dashboard as one service among others, under a path of its own."""
+    with served(tmp_path, base="/hub/ann/") as found:
         yield found
 
 

@@ -59,6 +59,18 @@ def test_the_address_reopens_the_same_state(visit: Open) -> None:
     assert other.page.locator(".embtie-table tbody td.et-token").inner_text() == token
 
 
+def test_a_link_opens_below_a_path_and_on_a_kernel_started_beforehand(
+    address_below: str, visit: Open
+) -> None:
+    one = visit(at=address_below, query="?embtie=1&kind=align&map=orthogonal&tokens=5")
+    one.page.get_by_text("orthogonal map, centred").wait_for()
+    assert one.selected() == 1
+    assert one.page.locator(".ep-segments .mod-active").inner_text() == "Orthogonal"
+    one.page.get_by_role("button", name="Identity").click()
+    one.page.wait_for_function("location.search.includes('map=identity')")
+    assert one.page.url.startswith(f"{address_below}?embtie=1")
+
+
 def test_a_broken_link_is_told_and_the_default_opens(visit: Open) -> None:
     one = visit(query="?embtie=1&kind=align&map=%3Cimg%20src=x%3E")
     one.wait_for_figure()

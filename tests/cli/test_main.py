@@ -40,10 +40,13 @@ def test_without_a_command_the_dashboard_is_served(monkeypatch: pytest.MonkeyPat
     assert seen == {"port": 8866, "host": "127.0.0.1", "open_browser": True}
 
 
-def test_serve_passes_on_what_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", [["serve"], []])
+def test_serve_passes_on_what_was_typed_and_needs_no_name(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: dict[str, object] = {}
     monkeypatch.setattr("embtie_widgets.app.serve.serve", lambda **options: seen.update(options))
-    assert main(["serve", "--port", "9000", "--host", "0.0.0.0", "--no-browser"]) == 0
+    assert main([*command, "--port", "9000", "--host", "0.0.0.0", "--no-browser"]) == 0
     assert seen == {"port": 9000, "host": "0.0.0.0", "open_browser": False}
 
 
