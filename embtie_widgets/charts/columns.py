@@ -28,6 +28,11 @@ class Column:
     values: Vector
     lines: tuple[tuple[float, str, str], ...] = ()
 
+    @property
+    def extent(self) -> Vector:
+        """What must be on the axis: every value and every line."""
+        return np.append(self.values, [value for value, *_ in self.lines])
+
     def references(self, axis: str) -> list[dict[str, Any]]:
         """The lines as a scatter takes them, on the axis "x" or "y"."""
         return [

@@ -11,6 +11,7 @@ from embtie_widgets.panels.fields import labelled
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.results import PairAlignment
 from embtie_widgets.widgets import TokenScatter
+from embtie_widgets.widgets.codes import value_range
 
 _FIRST_X, _FIRST_Y = ("In->Tied", "log_count"), ("Out->Tied", "In->Out")
 
@@ -66,6 +67,8 @@ class ScatterView(w.VBox):
             self.scatter.show(
                 x.values,
                 y.values,
+                x_range=value_range(x.extent),
+                y_range=value_range(y.extent),
                 x_label=x.label,
                 y_label=y.label,
                 role=y.role,

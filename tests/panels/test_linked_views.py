@@ -178,6 +178,13 @@ def test_an_axis_shows_its_column_with_label_role_and_lines(panel: AlignmentPane
     assert (panel.scatter.x.value, scatter.x_label) == ("bytes", "token length in bytes")
 
 
+def test_chance_is_always_on_the_axis(panel: AlignmentPanel) -> None:
+    part = panel.result.comparisons["Out->Tied"]
+    assert part.floor_mean < np.nanmin(part.cosine)
+    low, high = panel.scatter.scatter.y_range
+    assert low < part.floor_mean < high
+
+
 def test_every_column_of_the_issue_can_be_chosen(panel: AlignmentPanel) -> None:
     names = {name for _, name in panel.scatter.x.options}
     wanted = {"Out->Tied", "In->Tied", "In->Out", "log_count", "bytes"}
