@@ -17,7 +17,7 @@ from embtie_widgets.charts.theme import contrast
 from tests.browser.test_dashboard_page import hexadecimal
 from tests.browser.visit import MARKS, Visit
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 _IDLE = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
 _WAIT_SECONDS = 90
 
