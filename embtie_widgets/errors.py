@@ -14,7 +14,12 @@ class EmbtieError(Exception):
         self.hint = hint
 
 
-class Cancelled(EmbtieError):  # noqa: N818 - it is no fault
+class Interrupted(EmbtieError):  # noqa: N818 - the files are not at fault
+    """The work was broken off from outside: the network, the disk, the user.  Another try may go
+    through, so nothing is concluded from it about the model."""
+
+
+class Cancelled(Interrupted):
     """The user stopped the work; nothing is wrong."""
 
     def __init__(self) -> None:

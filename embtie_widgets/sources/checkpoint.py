@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
-from embtie_widgets.errors import EmbtieError
-from embtie_widgets.sources.files import Files, is_plain_name
+from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.sources.files import Files, OneFile, is_plain_name
 from embtie_widgets.sources.reading import TensorFile, read_json
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
@@ -54,7 +54,7 @@ class Checkpoint(Tensors):
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._opened: dict[str, TensorFile] = {}
+        self._opened: dict[str, OneFile] = {}
         self.notes = []
         self._where = self._locate()
 
@@ -62,6 +62,8 @@ class Checkpoint(Tensors):
         self._where[name]
         try:
             return self._holder(name).shape(name)
+        except Interrupted:
+            raise
         except EmbtieError:
             return None
 
@@ -75,7 +77,7 @@ class Checkpoint(Tensors):
         """The tensor as stored, mapped where the format allows it."""
         return self._holder(name).read(name)
 
-    def _holder(self, name: str) -> TensorFile:
+    def _holder(self, name: str) -> OneFile:
         file = self._where[name]
         holder = self._open(file)
         if name not in holder.names():
@@ -85,9 +87,9 @@ class Checkpoint(Tensors):
             )
         return holder
 
-    def _open(self, file: str) -> TensorFile:
+    def _open(self, file: str) -> OneFile:
         if file not in self._opened:
-            self._opened[file] = TensorFile(self._files.path(file))
+            self._opened[file] = self._files.tensors(file)
         return self._opened[file]
 
     def _locate(self) -> dict[str, str]:

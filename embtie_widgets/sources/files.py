@@ -3,8 +3,23 @@
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
+
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.sources.reading import read_json
+from embtie_widgets.sources.reading import TensorFile, read_json
+
+
+class OneFile(Protocol):
+    """The tensors of one weights file: names and shapes from its header, values on demand."""
+
+    def names(self) -> list[str]:
+        """Of all tensors."""
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """From the header alone."""
+
+    def read(self, name: str) -> torch.Tensor:
+        """The tensor as stored, mapped where it can be."""
 
 
 class Files(Protocol):
@@ -19,6 +34,9 @@ class Files(Protocol):
 
     def path(self, name: str) -> Path:
         """A local path of that file; an EmbtieError where it cannot be had."""
+
+    def tensors(self, name: str) -> OneFile:
+        """The tensors of that weights file; no more of it is fetched than is asked for."""
 
 
 class FolderFiles:
@@ -51,6 +69,10 @@ class FolderFiles:
                 "Download it again: the download was probably interrupted.",
             )
         return path
+
+    def tensors(self, name: str) -> TensorFile:
+        """The tensors of that weights file, mapped."""
+        return TensorFile(self.path(name))
 
 
 def is_plain_name(name: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from embtie_widgets.errors import EmbtieError
+from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.sources import architecture, configuration, tokens
 from embtie_widgets.sources.architecture import Layout
 from embtie_widgets.sources.checkpoint import Checkpoint, Tensors
@@ -68,6 +68,8 @@ def _head(
         return None, f"{layout.output} is stored in a quantised form that is not read."
     try:
         U = _read(checkpoint, layout.output, "output")
+    except Interrupted:
+        raise
     except EmbtieError as error:
         if E is None:
             raise

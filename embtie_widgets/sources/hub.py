@@ -10,7 +10,9 @@ import huggingface_hub
 from huggingface_hub import errors
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.progress import Progress, silent
 from embtie_widgets.sources.files import FolderFiles
+from embtie_widgets.sources.reading import TensorFile
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?")
 
@@ -40,8 +42,14 @@ class HubFiles:
         except Exception as error:
             raise explain(error, self.name, self.revision, name) from None
 
+    def tensors(self, name: str) -> TensorFile:
+        """The tensors of that weights file."""
+        return TensorFile(self.path(name))
 
-def open_hub(ref: str, revision: str | None) -> tuple[HubFiles | FolderFiles, str, list[str]]:
+
+def open_hub(
+    ref: str, revision: str | None, progress: Progress = silent
+) -> tuple[HubFiles | FolderFiles, str, list[str]]:
     """The files, the commit that the revision stands for, and notes.
 
     Where the hub cannot be reached or refuses, a copy in the cache is used and named.
@@ -58,6 +66,27 @@ def open_hub(ref: str, revision: str | None) -> tuple[HubFiles | FolderFiles, st
     names = frozenset(f.rfilename for f in info.siblings or [] if "/" not in f.rfilename)
     commit = info.sha or revision or "main"
     return HubFiles(ref, revision, commit, names), commit, []
+
+
+def list_revisions(ref: str) -> list[str]:
+    """The names of all branches and tags."""
+    try:
+        refs = huggingface_hub.HfApi().list_repo_refs(ref)
+    except Exception as error:
+        raise explain(error, ref, None) from None
+    return [branch.name for branch in [*refs.branches, *refs.tags]]
+
+
+def file_hashes(ref: str, revision: str | None = None) -> dict[str, str]:
+    """sha256 by file name, of the files that the hub keeps as large ones: the weights.
+
+    Equal files of two revisions are known by it before anything is downloaded.
+    """
+    try:
+        info = huggingface_hub.HfApi().model_info(ref, revision=revision, files_metadata=True)
+    except Exception as error:
+        raise explain(error, ref, revision) from None
+    return {file.rfilename: file.lfs.sha256 for file in info.siblings or [] if file.lfs}
 
 
 def header_shapes(ref: str, commit: str | None) -> dict[str, tuple[int, ...]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources import hub, live, matrices
 from embtie_widgets.sources.files import Files, FolderFiles
@@ -27,13 +28,16 @@ _KINDS = (
 )
 
 
-def load(ref: Any, revision: str | None = None, *, tokens: Any = None) -> Loaded:
+def load(
+    ref: Any, revision: str | None = None, *, tokens: Any = None, progress: Progress = silent
+) -> Loaded:
     """The input and output matrix of a model, exactly as stored.
 
     `ref` is a bundled name, a Hugging Face folder, a GGUF file, a hub id, a matrix file or a
     pair (input, output) or triple (input, output, tokens) of them, a `ModelRef`, or a loaded
     model.  `tokens` replaces the model's own token list: a list by row, a mapping from token to
-    row, a tokenizer, or the path of a .txt or .json file.
+    row, a tokenizer, or the path of a .txt or .json file.  What is fetched from the hub is told
+    to `progress` in bytes, which may stop it between two chunks.
     """
     model = ref if isinstance(ref, ModelRef) else None
     if model is not None:
@@ -41,16 +45,16 @@ def load(ref: Any, revision: str | None = None, *, tokens: Any = None) -> Loaded
             raise EmbtieError("Two revisions were given.", "Set it in the reference alone.")
         revision, tokens = model.revision, tokens if tokens is not None else model.tokens_file
         ref = (model.ref, model.output_file) if model.output_file else model.ref
-    sourced, own_tokens = _read(ref, revision)
+    sourced, own_tokens = _read(ref, revision, progress)
     tokens = tokens if tokens is not None else own_tokens
     if tokens is not None:
         sourced.vocabulary = read_vocabulary(tokens)
     return finish(sourced, as_tied=bool(model and model.treat_as_tied))
 
 
-def _read(ref: Any, revision: str | None) -> tuple[Sourced, Any]:
+def _read(ref: Any, revision: str | None, progress: Progress) -> tuple[Sourced, Any]:
     if isinstance(ref, str | Path):
-        return _read_named(str(ref), revision), None
+        return _read_named(str(ref), revision, progress), None
     _no_revision(revision, "A model in memory or in files")
     if isinstance(ref, Sequence) and len(ref) in (1, 2, 3):
         E, U, tokens = [*ref, None, None][:3]
@@ -70,7 +74,7 @@ class Place:
     notes: tuple[str, ...] = ()
 
 
-def find(ref: str, revision: str | None = None) -> Place | Path:
+def find(ref: str, revision: str | None = None, progress: Progress = silent) -> Place | Path:
     """The files that a name stands for, or the one file; an EmbtieError where there are none."""
     if ref in BUNDLED:
         _no_revision(revision, "A bundled model")
@@ -90,14 +94,14 @@ def find(ref: str, revision: str | None = None) -> Place | Path:
         last = re.split(r"[\\/]", ref.rstrip("\\/"))[-1]
         part = "" if last == ref else " (the last part of the path given)"
         raise EmbtieError(f"There is no folder or file '{last}'{part} here.", _KINDS)
-    files, commit, notes = _open_hub(ref, revision)
+    files, commit, notes = _open_hub(ref, revision, progress)
     return Place("hub", files, commit, tuple(notes))
 
 
-def _open_hub(ref: str, revision: str | None) -> tuple[Files, str, list[str]]:
+def _open_hub(ref: str, revision: str | None, progress: Progress) -> tuple[Files, str, list[str]]:
     """The hub's files; a name without owner may have been meant for a bundled model."""
     try:
-        return hub.open_hub(ref, revision)
+        return hub.open_hub(ref, revision, progress)
     except EmbtieError as error:
         if "/" in ref:
             raise
@@ -105,8 +109,8 @@ def _open_hub(ref: str, revision: str | None) -> tuple[Files, str, list[str]]:
         raise EmbtieError(error.message, f"{error.hint} {bundled}".strip()) from None
 
 
-def _read_named(ref: str, revision: str | None) -> Sourced:
-    place = find(ref, revision)
+def _read_named(ref: str, revision: str | None, progress: Progress) -> Sourced:
+    place = find(ref, revision, progress)
     if isinstance(place, Path):
         return _read_file(place)
     sourced = read_checkpoint(place.files, place.kind)

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import embtie_widgets as ew
-from embtie_widgets.sources import checkpoint
+from embtie_widgets.sources import files
 from tests.sources.models import LLAMA, edit_config, llama, saved
 
 EMBED, HEAD = "model.embed_tokens.weight", "lm_head.weight"
@@ -49,12 +49,12 @@ def test_only_the_shards_of_the_two_matrices_are_opened(
 ) -> None:
     opened = []
 
-    class Spy(checkpoint.TensorFile):
+    class Spy(files.TensorFile):
         def __init__(self, path: Path) -> None:
             opened.append(path.name)
             super().__init__(path)
 
-    monkeypatch.setattr(checkpoint, "TensorFile", Spy)
+    monkeypatch.setattr(files, "TensorFile", Spy)
     ew.load(sharded)
     wanted = {shard_of(sharded, EMBED).name, shard_of(sharded, HEAD).name}
     assert len(list(sharded.glob("*.safetensors"))) > len(wanted)
