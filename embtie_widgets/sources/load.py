@@ -16,6 +16,7 @@ from embtie_widgets.sources.files import Files, FolderFiles
 from embtie_widgets.sources.folder import read_checkpoint
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.reading import check_start, local_path, sentences
+from embtie_widgets.sources.snapshots import Snapshot, find_snapshot, read_snapshot
 from embtie_widgets.sources.sourced import Sourced, finish
 from embtie_widgets.sources.tokens import read_vocabulary
 
@@ -72,21 +73,20 @@ class Place:
     files: Files
     revision: str | None = None
     notes: tuple[str, ...] = ()
+    snapshot: Snapshot | None = None
 
 
 def find(ref: str, revision: str | None = None, progress: Progress = silent) -> Place | Path:
     """The files that a name stands for, or the one file; an EmbtieError where there are none."""
     if ref in BUNDLED:
-        _no_revision(revision, "A bundled model")
-        return Place("bundled", FolderFiles(_DATA / ref, name=ref))
+        return _local(FolderFiles(_DATA / ref, name=ref), "bundled", revision)
     if not ref.strip() or not ref.isprintable() or len(ref) > _LONGEST:
         raise EmbtieError("The model's name is empty or no plain text.", _KINDS)
     path = local_path(ref)
     with sentences(path):
         local = "folder" if path.is_dir() else "file" if path.is_file() else ""
     if local == "folder":
-        _no_revision(revision, "A folder")
-        return Place("folder", FolderFiles(path))
+        return _local(FolderFiles(path), "folder", revision)
     if local == "file" or _names_a_file(ref):
         _no_revision(revision, "A file")
         return path
@@ -96,6 +96,16 @@ def find(ref: str, revision: str | None = None, progress: Progress = silent) -> 
         raise EmbtieError(f"There is no folder or file '{last}'{part} here.", _KINDS)
     files, commit, notes = _open_hub(ref, revision, progress)
     return Place("hub", files, commit, tuple(notes))
+
+
+def _local(files: FolderFiles, kind: str, revision: str | None) -> Place:
+    """The model in a folder, or one of the checkpoints that lie there."""
+    if revision is None:
+        return Place(kind, files)
+    snapshot = find_snapshot(files.folder, revision, files.name)
+    if snapshot.path.is_dir():
+        return Place(kind, FolderFiles(snapshot.path, name=files.name), snapshot.name)
+    return Place(kind, files, snapshot.name, snapshot=snapshot)
 
 
 def _open_hub(ref: str, revision: str | None, progress: Progress) -> tuple[Files, str, list[str]]:
@@ -113,7 +123,10 @@ def _read_named(ref: str, revision: str | None, progress: Progress) -> Sourced:
     place = find(ref, revision, progress)
     if isinstance(place, Path):
         return _read_file(place)
-    sourced = read_checkpoint(place.files, place.kind)
+    if place.snapshot is None:
+        sourced = read_checkpoint(place.files, place.kind)
+    else:
+        sourced = read_snapshot(place.files, place.snapshot, place.kind)
     sourced.revision = place.revision
     sourced.notes = [*place.notes, *sourced.notes]
     counts = _DATA / "token_counts.npy"

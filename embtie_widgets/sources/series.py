@@ -1,0 +1,148 @@
+"""Several checkpoints of one training: which there are, and their matrices in order."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embtie_widgets.errors import Cancelled, EmbtieError
+from embtie_widgets.progress import Progress, silent
+from embtie_widgets.sources import hub
+from embtie_widgets.sources.load import find, load
+from embtie_widgets.sources.loaded import Loaded
+from embtie_widgets.sources.revisions import Revision, gaps, ordered, parse
+from embtie_widgets.sources.snapshots import snapshots
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Checkpoints whose matrix in this role ("input" or "output") holds the very same bytes."""
+
+    role: str
+    hash: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Series:
+    """The matrices of one training at several steps, in order.
+
+    name       the model's
+    revisions  what the names say: stage, step, tokens
+    loaded     the model at each of them, its matrices mapped
+    repeats    different checkpoints with equal matrices: one of them is not what its name says
+    skipped    (name, reason) of those that could not be read
+    """
+
+    name: str
+    revisions: tuple[Revision, ...]
+    loaded: tuple[Loaded, ...]
+    repeats: tuple[Repeat, ...]
+    skipped: tuple[tuple[str, str], ...]
+
+    def __iter__(self) -> Iterator[tuple[Revision, Loaded]]:
+        return iter(zip(self.revisions, self.loaded, strict=True))
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that belong beside every curve made from this."""
+        return [
+            *(_same_bytes(repeat) for repeat in self.repeats),
+            *(f"{name} was left out: {reason}" for name, reason in self.skipped),
+        ]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row for each checkpoint: its place, the distance from the one before, hashes."""
+        import pandas as pd
+
+        distance = {gap.after.name: gap for gap in gaps(self.revisions)}
+        rows = []
+        for revision, loaded in self:
+            gap = distance.get(revision.name)
+            rows.append(
+                {
+                    "revision": revision.name,
+                    "stage": revision.track[0],
+                    "ingredient": revision.ingredient,
+                    "step": revision.step,
+                    "tokens": revision.tokens,
+                    "steps since the one before": gap.steps if gap else None,
+                    "tied": loaded.tied,
+                    "input hash": loaded.hashes["input"],
+                    "output hash": loaded.hashes.get("output"),
+                }
+            )
+        return pd.DataFrame(rows)
+
+
+def list_revisions(ref: str) -> list[Revision]:
+    """Every revision that a model can be loaded at, in order; a network is asked for a hub id
+    only.  A local model without checkpoints has none."""
+    place = find(ref)
+    if isinstance(place, Path):
+        return []
+    folder = getattr(place.files, "folder", None)
+    if place.kind != "hub" and folder is not None:
+        return [parse(snapshot.name) for snapshot in snapshots(folder)]
+    return ordered(hub.list_revisions(ref))
+
+
+def load_series(
+    ref: str, revisions: Sequence[str] | None = None, progress: Progress = silent
+) -> Series:
+    """The model at each of the revisions, at all of its checkpoints for None, in order.
+
+    One that cannot be read is skipped with its reason; EmbtieError where none is left.
+    """
+    if revisions is None:
+        wanted = [revision for revision in list_revisions(ref) if revision.is_checkpoint]
+    else:
+        wanted = ordered(revisions)
+    if not wanted:
+        raise EmbtieError(
+            f"'{ref}' has no checkpoints to load.",
+            "Name a model whose revisions are called by steps, or give the revisions.",
+        )
+    read: list[tuple[Revision, Loaded]] = []
+    skipped: list[tuple[str, str]] = []
+    for done, revision in enumerate(wanted):
+        progress("checkpoints", done, len(wanted))
+        try:
+            read.append((revision, _hashed(load(ref, revision.name))))
+        except Cancelled:
+            raise
+        except EmbtieError as error:
+            skipped.append((revision.name, error.message))
+    progress("checkpoints", len(wanted), len(wanted))
+    if not read:
+        raise EmbtieError(
+            f"None of the {len(wanted)} checkpoints of '{ref}' could be read: {skipped[0][1]}",
+            "Check the names of the revisions.",
+        )
+    kept, loaded = zip(*read, strict=True)
+    return Series(str(ref), kept, loaded, repeats(read), tuple(skipped))
+
+
+def repeats(read: Iterable[tuple[Revision, Loaded]]) -> tuple[Repeat, ...]:
+    """Which checkpoints hold the same bytes, by role; a tied matrix is told once."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for revision, loaded in read:
+        for role, value in loaded.hashes.items():
+            if role == "input" or value != loaded.hashes["input"]:
+                found.setdefault((role, value), []).append(revision.name)
+    return tuple(
+        Repeat(role, value, tuple(names)) for (role, value), names in found.items() if names[1:]
+    )
+
+
+def _hashed(loaded: Loaded) -> Loaded:
+    """The model with its hashes known; a file that cannot be read through is found out here."""
+    _ = loaded.hashes
+    return loaded
+
+
+def _same_bytes(repeat: Repeat) -> str:
+    return f"The {repeat.role} matrix is the same, byte for byte, at {', '.join(repeat.names)}."
