@@ -1,41 +1,115 @@
-"""Models to choose from: the bundled pair and the pairs of the papers."""
+"""Models and pairs to choose from: the papers' own, families of many sizes, the user's own."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+
+from embtie_widgets.jobs import catalogue_file
+from embtie_widgets.jobs.catalogue_file import Entry, Pair
+from embtie_widgets.jobs.local_copies import local_refs
+from embtie_widgets.jobs.packaged import packaged_counts
+from embtie_widgets.requests import ModelRef
+
+__all__ = [
+    "Entry",
+    "Hit",
+    "Pair",
+    "entries",
+    "faults",
+    "find_pair",
+    "label_of",
+    "pair_of",
+    "pairs",
+    "search",
+    "search_pairs",
+]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A model of the catalogue: its reference, a readable name, and a line about it."""
+class Hit:
+    """What a picker shows: the value it stands for, a readable name, and a line about it."""
 
-    ref: str
+    value: str
     label: str
     detail: str
 
 
-ENTRIES = (
-    Entry("nano-untied", "nano-untied", "bundled, 4,096 x 128, separate matrices"),
-    Entry("nano-tied", "nano-tied", "bundled, 4,096 x 128, one tied matrix"),
-    Entry("allenai/OLMo-1B-0724-hf", "OLMo 1B (July 2024)", "untied, 50,304 x 2,048"),
-    Entry("allenai/OLMo-1B-hf", "OLMo 1B", "tied, 50,304 x 2,048"),
-    Entry("allenai/OLMo-7B-0424-hf", "OLMo 7B (April 2024)", "untied, 50,304 x 4,096"),
-    Entry("EleutherAI/pythia-70m", "Pythia 70M", "untied, 50,304 x 512"),
-    Entry("EleutherAI/pythia-160m", "Pythia 160M", "untied, 50,304 x 768"),
-    Entry("EleutherAI/pythia-410m", "Pythia 410M", "untied, 50,304 x 1,024"),
-    Entry("EleutherAI/pythia-1b", "Pythia 1B", "untied, 50,304 x 2,048"),
-    Entry("EleutherAI/pythia-2.8b", "Pythia 2.8B", "untied, 50,304 x 2,560"),
-    Entry("EleutherAI/gpt-neo-2.7B", "GPT-Neo 2.7B", "tied, 50,257 x 2,560"),
-    Entry("Qwen/Qwen3-4B", "Qwen3 4B", "tied, 151,936 x 2,560"),
-    Entry("Qwen/Qwen3-8B", "Qwen3 8B", "untied, 151,936 x 4,096"),
-    Entry("openai-community/gpt2", "GPT-2", "tied, 50,257 x 768"),
-)
+def entries() -> tuple[Entry, ...]:
+    """Every model, the user's own first; one that the user names again reads as the user says."""
+    own = catalogue_file.read(catalogue_file.user_file()).models
+    named = {entry.ref for entry in own}
+    preset = catalogue_file.read(catalogue_file.PRESETS).models
+    return (*own, *(entry for entry in preset if entry.ref not in named))
 
 
-def search(text: str, limit: int = 50) -> list[Entry]:
-    """The entries that hold every word of `text`, whatever its case; all of them for none."""
+def pairs() -> tuple[Pair, ...]:
+    """Every pair, the user's own first."""
+    own = catalogue_file.read(catalogue_file.user_file()).pairs
+    named = {pair.name for pair in own}
+    preset = catalogue_file.read(catalogue_file.PRESETS).pairs
+    return (*own, *(pair for pair in preset if pair.name not in named))
+
+
+def faults() -> tuple[str, ...]:
+    """What of the user's file is not read, with its line."""
+    return catalogue_file.read(catalogue_file.user_file()).faults
+
+
+def label_of(ref: str, otherwise: str = "") -> str:
+    """The readable name of a model of the catalogue."""
+    return next((entry.label for entry in entries() if entry.ref == ref), otherwise or ref)
+
+
+def find_pair(name: str) -> Pair | None:
+    """The pair of that name."""
+    return next((pair for pair in pairs() if pair.name == name), None)
+
+
+def pair_of(a: ModelRef, b: ModelRef, role_b: str) -> Pair | None:
+    """The pair that consists of these, None where none does."""
+    wanted = (a, b, role_b)
+    return next((pair for pair in pairs() if (pair.a, pair.b, pair.role_b) == wanted), None)
+
+
+def search(text: str, limit: int = 50) -> list[Hit]:
+    """The models that hold every word of `text`, those on this machine first; all for none."""
+    known = entries()
+    here = local_refs(entry.ref for entry in known)
+    hits = [
+        (entry.ref in here, Hit(entry.ref, entry.label, _detail(entry, here))) for entry in known
+    ]
+    return _best(text, hits, limit)
+
+
+def search_pairs(text: str, limit: int = 50) -> list[Hit]:
+    """The pairs that hold every word of `text`, those whose models are both here first."""
+    known = pairs()
+    here = local_refs(model.ref for pair in known for model in (pair.a, pair.b))
+    hits = []
+    for pair in known:
+        both = {pair.a.ref, pair.b.ref} <= here
+        detail = _joined(f"{pair.a.ref} and {pair.b.ref}", pair.paper, "on this machine" * both)
+        hits.append((both, Hit(pair.name, pair.label, detail)))
+    return _best(text, hits, limit)
+
+
+def _best(text: str, hits: Iterable[tuple[bool, Hit]], limit: int) -> list[Hit]:
     words = text.lower().split()
     found = [
-        entry
-        for entry in ENTRIES
-        if all(word in f"{entry.ref} {entry.label} {entry.detail}".lower() for word in words)
+        (here, hit)
+        for here, hit in hits
+        if all(word in f"{hit.value} {hit.label} {hit.detail}".lower() for word in words)
     ]
-    return found[:limit]
+    return [hit for _, hit in sorted(found, key=lambda pair: not pair[0])][:limit]
+
+
+def _detail(entry: Entry, here: Collection[str]) -> str:
+    counted = packaged_counts().get(entry.ref)
+    size = ""
+    if counted is not None:
+        size = f"{counted.settings['rows']:,} x {counted.settings['width']:,}"
+    where = "bundled" if entry.ref.startswith("nano-") else "on this machine"
+    return _joined(entry.role, size, entry.note, entry.paper, where * (entry.ref in here))
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)

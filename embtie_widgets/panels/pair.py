@@ -1,6 +1,6 @@
 """Choosing two models, and what is known of them once they were read."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import ipywidgets as w
@@ -76,10 +76,7 @@ class ModelPicker(w.VBox):
 
 
 def _hits(text: str) -> list[dict[str, str]]:
-    return [
-        {"value": entry.ref, "label": entry.label, "detail": entry.detail}
-        for entry in catalogue.search(text)
-    ]
+    return [asdict(hit) for hit in catalogue.search(text)]
 
 
 class PairPicker(w.VBox):

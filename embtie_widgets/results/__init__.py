@@ -1,6 +1,15 @@
 """What comes of a request: frozen, made of numpy arrays and plain values, never of torch."""
 
 from embtie_widgets.results.alignment import Alignment, PairAlignment
+from embtie_widgets.results.parameters import ParameterReport, Parameters, Printed
 from embtie_widgets.results.tokens import carried, display_token
 
-__all__ = ["Alignment", "PairAlignment", "carried", "display_token"]
+__all__ = [
+    "Alignment",
+    "PairAlignment",
+    "ParameterReport",
+    "Parameters",
+    "Printed",
+    "carried",
+    "display_token",
+]

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from embtie_widgets.sources import families
+
 Config = Mapping[str, Any]
 
 _INNER = (
@@ -18,6 +20,14 @@ _INNER = (
 )
 _TIE_KEYS = ("tie_word_embeddings", "weight_tying", "tie_embeddings", "share_input_output_embed")
 _SIZE_KEYS = ("vocab_size", "padded_vocab_size", "n_vocab")
+_LAYER_KEYS = (
+    "num_decoder_layers",
+    "decoder_layers",
+    "num_hidden_layers",
+    "n_layer",
+    "n_layers",
+    "num_layers",
+)
 _HEAD_CLASS = re.compile(
     r"CausalLM|LMHead|ConditionalGeneration|MaskedLM|ForPreTraining|Seq2Seq|MultimodalLM"
     r"|ImageTextToText|Vision2Seq|RWForCausal|GenerationModel"
@@ -30,10 +40,14 @@ _SCALE_KEYS = (
     "logit_scale",
     "logits_scaling",
     "lm_head_multiplier",
+    "output_multiplier",
+    "logits_mup_width_multiplier",
     "final_logit_softcapping",
+    "logits_soft_cap",
+    "output_logit_soft_cap",
     "dim_model_base",
 )
-_SQRT_FAMILIES = ("gemma", "recurrent_gemma", "t5gemma")
+_SQRT_FAMILIES = ("gemma", "recurrent_gemma", "t5gemma", "vaultgemma")
 
 
 def levels(config: Config, deepest: int = 4) -> Iterator[Config]:
@@ -45,9 +59,29 @@ def levels(config: Config, deepest: int = 4) -> Iterator[Config]:
     yield config
 
 
-def says_tied(config: Config) -> bool | None:
+def tie_flag(config: Config) -> bool | None:
     """The tie flag of the language model; None where no level has one."""
     return next((flag for flag in _flags(config)), None)
+
+
+def says_tied(config: Config) -> bool | None:
+    """What the configuration means: its flag, else the documented default of its model type.
+
+    Configurations of most tied families carry no flag, since it would only repeat the default.
+    None where there is no flag and no default is known.
+    """
+    flag = tie_flag(config)
+    return flag if flag is not None else families.tied_default(family(config))
+
+
+def tie_word(config: Config) -> str:
+    """What the configuration says about tying, in words: tied, untied or nothing."""
+    flag, default = tie_flag(config), families.tied_default(family(config))
+    if flag is not None:
+        return "tied" if flag else "untied"
+    if default is None:
+        return "nothing"
+    return f"nothing (the default of {family(config)} is {'tied' if default else 'untied'})"
 
 
 def flags_disagree(config: Config) -> bool:
@@ -61,14 +95,28 @@ def vocab_size(config: Config) -> int | None:
     return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
 
+def layer_count(config: Config) -> int | None:
+    """How many blocks the language model has; None where the configuration does not say."""
+    counts = (level.get(key) for level in levels(config) for key in _LAYER_KEYS)
+    return next((n for n in counts if isinstance(n, int) and n > 0), None)
+
+
 def head_class(config: Config) -> bool | None:
     """Whether the named architecture has a language-model head; None where none is named."""
+    named = _named_classes(config)
+    return any(_HEAD_CLASS.search(name) for name in named) if named else None
+
+
+def named_class(config: Config) -> str | None:
+    """The first architecture that is named; None where none is."""
+    return next(iter(_named_classes(config)), None)
+
+
+def _named_classes(config: Config) -> list[str]:
     named = config.get("architectures")
     if isinstance(named, str):
         named = [named]
-    if not isinstance(named, list | tuple) or not named:
-        return None
-    return any(_HEAD_CLASS.search(str(name)) for name in named)
+    return [str(name) for name in named] if isinstance(named, list | tuple) else []
 
 
 def family(config: Config) -> str:

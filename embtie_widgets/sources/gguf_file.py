@@ -43,7 +43,7 @@ def read_gguf(path: Path) -> Sourced:
         output=U,
         head_fault=fault,
         says_tied=True,
-        has_head=not family.startswith(_HEADLESS),
+        has_head=_has_head(reader),
         family=path.name,
     )
     names = {"input": "token_embd.weight"}
@@ -62,9 +62,17 @@ def read_gguf(path: Path) -> Sourced:
     )
 
 
-def gguf_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Every tensor's shape, from the header."""
-    return {t.name: tuple(int(size) for size in t.shape) for t in _open(path).tensors}
+def gguf_shapes(path: Path) -> tuple[dict[str, tuple[int, ...]], bool]:
+    """Every tensor's shape, rows first, and whether its kind has a head; from the header."""
+    reader = _open(path)
+    _refuse_parts(reader, path)
+    shapes = {t.name: tuple(int(size) for size in reversed(t.shape)) for t in reader.tensors}
+    return shapes, _has_head(reader)
+
+
+def _has_head(reader: GGUFReader) -> bool:
+    family = str(_value(reader, "general.architecture") or "")
+    return not family.startswith(_HEADLESS)
 
 
 def _silent(found: Found) -> Found:

@@ -20,13 +20,8 @@ def is_model(value: Any) -> bool:
 
 def read_model(model: Any) -> Sourced:
     """The matrices of a loaded model; a shared tensor is tied, equal values are too."""
-    config = _config(model)
-    names = _named(model)
-    E, U = _weight(model, "get_input_embeddings"), _weight(model, "get_output_embeddings")
-    layout = _layout(config, names) if E is None or U is None else None
-    if layout is not None:
-        E = names[layout.input] if E is None and layout.input is not None else E
-        U = names[layout.output] if U is None and layout.output is not None else U
+    config, names = _config(model), _named(model)
+    E, U = matrices_of(model)
     if E is None:
         raise EmbtieError(
             f"The {type(model).__name__} object gives no input matrix.",
@@ -41,6 +36,19 @@ def read_model(model: Any) -> Sourced:
         except EmbtieError as error:
             U, fault = None, error.message
     return _sourced(model, config, E, U, fault)
+
+
+def matrices_of(model: Any) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """The model's own input and output matrix, whatever they hold; None where there is none."""
+    E, U = _weight(model, "get_input_embeddings"), _weight(model, "get_output_embeddings")
+    if E is not None and U is not None:
+        return E, U
+    names = _named(model)
+    layout = _layout(_config(model), names)
+    if layout is not None:
+        E = names[layout.input] if E is None and layout.input is not None else E
+        U = names[layout.output] if U is None and layout.output is not None else U
+    return E, U
 
 
 def _sourced(

@@ -1,5 +1,7 @@
 """Parameter counts of a model as untied and as tied, from headers alone."""
 
+import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +9,29 @@ import gguf
 import numpy as np
 import pytest
 import torch
+import transformers as hf
 
 import embtie_widgets as ew
-from tests.sources.models import edit_tensors, llama, saved
+from embtie_widgets.sources.reading import TensorFile
+from tests.sources.models import edit_config, edit_tensors, llama, randomised, saved
+
+T5 = {"vocab_size": 32, "d_model": 8, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2}
 
 
 def total(model: Any) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
+
+
+def sparse(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
+    """A safetensors file with a header and a hole."""
+    header, end = {}, 0
+    for name, shape in shapes.items():
+        start, end = end, end + 2 * int(np.prod(shape))
+        header[name] = {"dtype": "F16", "shape": shape, "data_offsets": [start, end]}
+    raw = json.dumps(header).encode()
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(raw)) + raw)
+        file.truncate(8 + len(raw) + end)
 
 
 @pytest.mark.parametrize("alive", [True, False])
@@ -52,11 +70,65 @@ def test_stored_buffers_are_no_parameters(tmp_path: Path) -> None:
     assert ew.parameters(folder).untied == before.untied
 
 
-def test_a_quantised_body_is_refused(tmp_path: Path) -> None:
+def test_a_quantised_body_is_counted_from_its_configuration(tmp_path: Path) -> None:
     folder = saved(llama(), tmp_path)
+    before = ew.parameters(folder)
     edit_tensors(folder, **{"model.layers.0.mlp.up_proj.qweight": torch.ones(2, 2)})
-    with pytest.raises(ew.EmbtieError, match="quantised"):
+    found = ew.parameters(folder)
+    assert (found.untied, found.tied) == (before.untied, before.tied)
+    assert "quantised, so its configuration was counted" in found.notes[0]
+    (folder / "config.json").unlink()
+    with pytest.raises(ew.EmbtieError, match="quantised, and it has no configuration"):
         ew.parameters(folder)
+
+
+def test_a_second_name_of_a_shared_matrix_is_not_counted(tmp_path: Path) -> None:
+    model = randomised(hf.T5ForConditionalGeneration(hf.T5Config(**T5)))
+    folder = saved(model, tmp_path)
+    before = ew.parameters(folder)
+    edit_tensors(folder, **{"encoder.embed_tokens.weight": model.shared.weight.data})
+    found = ew.parameters(folder)
+    assert (found.untied, found.tied) == (before.untied, before.tied)
+    assert found.tied == total(model)
+
+
+def test_a_head_of_another_height_counts_as_it_is_stored(tmp_path: Path) -> None:
+    folder = saved(llama(), tmp_path)
+    edit_tensors(folder, **{"lm_head.weight": torch.ones(40, 8)})
+    found = ew.parameters(folder)
+    assert (found.embedding, found.saved, found.settings["output_rows"]) == (576, 320, 40)
+    assert found.settings["status"] == "untied"
+
+
+def test_what_is_stored_is_named_as_far_as_headers_tell(tmp_path: Path) -> None:
+    two, one = saved(llama(), tmp_path / "u"), saved(llama(tied=True), tmp_path / "t")
+    assert ew.parameters(two).settings["status"] == "untied, or tied and stored twice"
+    assert ew.parameters(one).settings["status"] == "tied"
+    edit_config(one, tie_word_embeddings=False)
+    assert ew.parameters(one).settings["status"] == "input only"
+    chosen = ew.ModelRef(str(one), treat_as_tied=True)
+    assert ew.parameters(chosen).settings["status"] == "treated as tied"
+
+
+def test_no_weight_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(TensorFile, "read")
+    folder = saved(llama(), tmp_path)
+    with pytest.raises(AttributeError):
+        ew.load(folder)
+    assert ew.parameters(folder).saved == 256
+
+
+def test_a_model_of_gigabytes_is_counted_from_its_header(tmp_path: Path) -> None:
+    shapes = {"model.embed_tokens.weight": (10**6, 2048), "lm_head.weight": (10**6, 2048)}
+    sparse(tmp_path / "model.safetensors", shapes)
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    assert ew.parameters(tmp_path).untied == 4096 * 10**6
+
+
+def test_a_model_without_values_is_counted() -> None:
+    with torch.device("meta"):
+        model = llama()
+    assert ew.parameters(model).untied == ew.parameters(llama()).untied
 
 
 def test_a_gguf_file_is_counted(tmp_path: Path) -> None:
