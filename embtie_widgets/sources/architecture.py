@@ -1,257 +1,217 @@
-"""Which tensors of a checkpoint are E, U, the head's bias and the final norm.
+"""Which tensors of a checkpoint are E, U, the head's bias and the final norm, and its blocks.
 
-One generic rule on names and shapes, and a small registry of families that it would get wrong;
-what neither knows is refused with the names that came closest.
+One generic rule on names and shapes, and a registry of families that it would get wrong (see
+`families`); what neither knows is refused with the names that came closest.
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.sources import configuration
+from embtie_widgets.sources import blocks, configuration, families, names
 from embtie_widgets.sources.configuration import Config
+from embtie_widgets.sources.families import Family
+from embtie_widgets.sources.names import Modules, ends_with
+from embtie_widgets.sources.scales import Scales, read_scales
 
 Shapes = Mapping[str, tuple[int, ...] | None]
-
-_INPUT_LEAVES = {
-    "embed_tokens", "wte", "embed_in", "word_embeddings", "word_embedding", "tok_embeddings",
-    "token_embedding", "token_embeddings", "embeddings", "embedding", "embed", "emb", "shared",
-    "token_embd",
-}  # fmt: skip
-_HEAD_ENDS = (
-    "lm_head", "lm_head.decoder", "lm_head.linear", "embed_out", "output_layer",
-    "output_projection", "generator_lm_head", "predictions.decoder", "vocab_projector",
-    "pred_layer.proj",
-)  # fmt: skip
-_PLAIN_HEADS = ("head", "output", "unembed", "proj_out")
-_NORM_ENDS = (
-    "norm", "ln_f", "norm_f", "ln_out", "final_layer_norm", "final_layernorm", "final_norm",
-    "output_norm",
-)  # fmt: skip
-# Parts that are not the language model's own, and tables that are not by token.
-_FOREIGN = re.compile(
-    r"(^|_)(vision|visual|image|img|audio|speech|patch|pixel|pos|position|positions|wpe|type"
-    r"|relative|segment|project|projector|mtp|per)(_|$)"
-)
-_QUANTISED = re.compile(
-    r"^(qweight|qzeros|g_idx|scales|biases|weight_packed|weight_scale\w*|weight_zero_point"
-    r"|weight_shape|SCB|weight\..+)$"
-)
-_PARAMETER = re.compile(
-    r"\.(weight|bias|qweight|qzeros|g_idx|scales|biases|weight_packed|weight_scale\w*"
-    r"|weight_zero_point|weight_shape|weight_format|SCB)(\..+)?$"
-)
+_SAVE = "Save the one you mean as a .npy or .safetensors file and load that."
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Tensor names of a checkpoint's language model; None where there is none.
+    """Names of a checkpoint's language model; None where there is none.
 
-    `quantised` names the roles ("input", "output") whose matrix is stored in a packed form.
+    input, output     tensors that hold E and U, as stored
+    output_bias       tensor that holds the head's bias
+    final_norm        tensor that holds the final norm's weight
+    norm              module path of the final norm, also where it has no weights of its own
+    layers            the list of blocks: "model.layers" for "model.layers.0.mlp.weight"
+    layer_count       how many blocks there are
+    scales            factors around the matrices, as the configuration names them
+    quantised         roles ("input", "output") whose matrix is stored in a packed form
+    has_head          whether it is a language model, with or without a matrix for the output
+    note              what the readout does beside norm, head, scale and cap
     """
 
     input: str | None
     output: str | None = None
     output_bias: str | None = None
     final_norm: str | None = None
+    norm: str | None = None
+    layers: str | None = None
+    layer_count: int = 0
+    scales: Scales = field(default_factory=Scales)
     quantised: frozenset[str] = frozenset()
     has_head: bool = False
+    note: str = ""
 
 
-@dataclass(frozen=True)
-class Family:
-    """Module endings that replace the generic rule for one model type."""
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    has_head: bool | None = None
-
-
-EXCEPTIONS: dict[str, Family] = {
-    "hf_olmo": Family(("transformer.wte",), ("transformer.ff_out",), has_head=True),
-    "whisper": Family(("decoder.embed_tokens",), ("proj_out",)),
-    "xlm": Family(("embeddings",), ("pred_layer.proj",)),
-}
-
-
-def resolve(config: Config, shapes: Shapes) -> Layout:
-    """The names of E, U, head bias and final norm.
+def resolve(config: Config, shapes: Shapes, weightless: Iterable[str] = ()) -> Layout:
+    """The names of E, U, head bias, final norm and blocks.
 
     `shapes` maps tensor names to shapes, None where a shape cannot be known; shapes are asked
-    for candidates only, so it may be lazy.  An EmbtieError where no E, or more than one, fits.
+    for candidates only, so it may be lazy.  `weightless` are modules that hold no tensor, which
+    only a model in memory knows.  An EmbtieError where no E, or more than one, fits.
     """
-    modules = _modules(shapes)
-    exception = EXCEPTIONS.get(configuration.family(config))
-    inputs = _by_ending(modules, exception.inputs) if exception else _input_modules(modules)
+    modules = names.modules_of(shapes)
+    family = families.exception(configuration.family(config))
     size = configuration.vocab_size(config)
-    E = _choose_input(inputs, shapes, modules, size)
-    U = _choose_output(exception, modules, shapes, E, size)
+    E = _choose_input(family, modules, shapes, size)
+    U = _choose_output(family, modules, shapes, E, size)
     if E is None and U is None:
-        raise _unknown(shapes)
-    bias = _bias(exception, modules, U)
-    head = _has_head(config, exception, modules, E, U or bias)
-    quantised = {role for role, m in (("input", E), ("output", U)) if m and _packed(modules[m])}
+        raise _unknown(config, modules)
+    bias = _bias(family, modules, shapes, U)
+    layers, count = blocks.find(shapes, family, E, configuration.layer_count(config))
+    norm = blocks.final_norm([*modules, *weightless], family, layers)
     return Layout(
-        input=_weight(modules, E),
-        output=_weight(modules, U),
-        output_bias=f"{bias}.bias" if bias else None,
-        final_norm=_final_norm(modules),
-        quantised=frozenset(quantised),
-        has_head=head,
+        input=names.weight_name(modules, E),
+        output=names.weight_name(modules, U),
+        output_bias=bias,
+        final_norm=f"{norm}.weight" if norm and "weight" in modules.get(norm, ()) else None,
+        norm=norm,
+        layers=layers,
+        layer_count=count,
+        scales=read_scales(list(configuration.levels(config)), family.scales),
+        quantised=_packed_roles(modules, shapes, {"input": E, "output": U}),
+        has_head=_has_head(config, family, E, U or bias),
+        note=family.note,
     )
 
 
-def _modules(names: Iterable[str]) -> dict[str, set[str]]:
-    """Parameters by module path: {"lm_head": {"weight", "bias"}}; repeated blocks left out."""
-    modules: dict[str, set[str]] = {}
-    for name in names:
-        found = _PARAMETER.search(name)
-        path = name[: found.start()] if found else name
-        parameter = name[len(path) + 1 :]
-        if not any(part.isdigit() for part in path.split(".")):
-            modules.setdefault(path, set()).add(parameter)
-    return modules
+def _packed_roles(
+    modules: Modules, shapes: Shapes, chosen: Mapping[str, str | None]
+) -> frozenset[str]:
+    return frozenset(
+        role
+        for role, path in chosen.items()
+        if path and (names.is_packed(modules[path]) or names.is_adapted(path, shapes))
+    )
 
 
-def _input_modules(modules: Mapping[str, set[str]]) -> list[str]:
-    return [path for path in _own(modules) if path.rsplit(".", 1)[-1] in _INPUT_LEAVES]
-
-
-def _own(modules: Mapping[str, set[str]]) -> list[str]:
-    return [p for p in modules if not any(_FOREIGN.search(part) for part in p.split("."))]
-
-
-def _by_ending(modules: Iterable[str], endings: tuple[str, ...]) -> list[str]:
-    return [p for p in modules if any(p == end or p.endswith("." + end) for end in endings)]
-
-
-def _weight(modules: Mapping[str, set[str]], path: str | None) -> str | None:
-    if path is None:
-        return None
-    held = modules[path]
-    for parameter in ("weight", "qweight", "weight_packed"):
-        if parameter in held:
-            return f"{path}.{parameter}"
-    return path if "" in held else f"{path}.{min(held)}"
-
-
-def _packed(parameters: set[str]) -> bool:
-    return any(_QUANTISED.match(parameter) for parameter in parameters)
-
-
-def _shape(shapes: Shapes, modules: Mapping[str, set[str]], path: str) -> tuple[int, ...] | None:
-    name = _weight(modules, path)
+def _shape(shapes: Shapes, modules: Modules, path: str | None) -> tuple[int, ...] | None:
+    name = names.weight_name(modules, path)
     return None if name is None else shapes.get(name)
 
 
-def _choose_input(
-    candidates: list[str], shapes: Shapes, modules: Mapping[str, set[str]], size: int | None
-) -> str | None:
+def _choose_input(family: Family, modules: Modules, shapes: Shapes, size: int | None) -> str | None:
+    held = [path for path in modules if names.holds_matrix(modules[path])]
+    if family.input is not None:
+        candidates = [path for path in held if ends_with(path, (family.input,))]
+    else:
+        candidates = [p for p in held if _is_input(p) and not names.is_foreign(p)]
     fitting: dict[str, tuple[int, ...]] = {}
     for path in candidates:
         shape = _shape(shapes, modules, path)
-        if shape is None or len(shape) == 2 or _packed(modules[path]):
-            rows = size is not None and shape is not None and shape[0] >= size
-            parts = path.split(".")
-            fitting[path] = (
-                rows,
-                parts[-1] == "shared" or "decoder" in parts,
-                "encoder" not in parts,
-                any(part in ("language_model", "text_model", "llm") for part in parts),
-            )
-    if not fitting:
-        return None
-    best = max(fitting.values())
-    chosen = [path for path, score in fitting.items() if score == best]
-    if len(chosen) > 1:
-        raise EmbtieError(
-            f"Several tensors could be the input matrix: {_listed(chosen)}.",
-            "Save the one you mean as a .npy or .safetensors file and load that.",
-        )
-    return chosen[0]
+        if shape is None or len(shape) == 2 or names.is_packed(modules[path]):
+            fitting[path] = _input_score(path, shape, size)
+    best = max(fitting.values(), default=())
+    return _only([path for path, score in fitting.items() if score == best], "input")
+
+
+def _is_input(path: str) -> bool:
+    return names.plain(path).rsplit(".", 1)[-1] in names.INPUT_LEAVES
+
+
+def _input_score(path: str, shape: tuple[int, ...] | None, size: int | None) -> tuple[int, ...]:
+    parts = path.split(".")
+    return (
+        size is not None and shape is not None and shape[0] >= size,
+        # A shared table is what encoder and decoder both are copies of.
+        2 if parts[-1] == "shared" else "decoder" in parts,
+        "encoder" not in parts,
+        any(part in ("language_model", "text_model", "llm", "thinker") for part in parts),
+        "modules_to_save" in parts,
+    )
 
 
 def _choose_output(
-    exception: Family | None,
-    modules: Mapping[str, set[str]],
-    shapes: Shapes,
-    E: str | None,
-    size: int | None,
+    family: Family, modules: Modules, shapes: Shapes, E: str | None, size: int | None
 ) -> str | None:
-    own = _own(modules)
-    sure = _by_ending(own, exception.outputs if exception else _HEAD_ENDS)
-    found = [path for path in sure if modules[path] - {"bias"}]
-    if not found and exception is None:
-        plain = [p for p in _by_ending(own, _PLAIN_HEADS) if modules[p] - {"bias"}]
+    own = [p for p in names.own(modules) if names.holds_matrix(modules[p]) and p != E]
+    if family.output is not None:
+        return _only([p for p in own if ends_with(p, (family.output,))], "output")
+    found = [p for p in own if ends_with(p, names.HEAD_ENDS)]
+    if not found:
+        plain = [p for p in own if ends_with(p, names.PLAIN_HEADS)]
         found = [p for p in plain if _fits_input(p, modules, shapes, E, size)]
     if len(found) > 1 and E is not None:
-        root = E.split(".", 1)[0]
-        found = [path for path in found if path.split(".", 1)[0] == root] or found
-    if len(found) > 1:
-        raise EmbtieError(
-            f"Several tensors could be the output matrix: {_listed(found)}.",
-            "Save the one you mean as a .npy or .safetensors file and load that.",
-        )
-    return found[0] if found else None
+        found = _nearest(found, E)
+    return _only(found, "output")
+
+
+def _nearest(paths: list[str], E: str) -> list[str]:
+    """Those beside the input matrix rather than in another part of the model."""
+    root = E.split(".", 1)[0]
+    near = [path for path in paths if path.split(".", 1)[0] == root] or paths
+    return [path for path in near if "modules_to_save" in path.split(".")] or near
+
+
+def _only(paths: list[str], role: str) -> str | None:
+    if len(paths) > 1:
+        listed = ", ".join(sorted(paths)[:6])
+        raise EmbtieError(f"Several tensors could be the {role} matrix: {listed}.", _SAVE)
+    return paths[0] if paths else None
 
 
 def _fits_input(
-    path: str, modules: Mapping[str, set[str]], shapes: Shapes, E: str | None, size: int | None
+    path: str, modules: Modules, shapes: Shapes, E: str | None, size: int | None
 ) -> bool:
     """Whether a head with an everyday name has the height and width of the token matrix."""
-    head = _shape(shapes, modules, path)
-    table = _shape(shapes, modules, E) if E else None
+    head, table = _shape(shapes, modules, path), _shape(shapes, modules, E)
     if head is None:
         return True
     tall = len(head) == 2 and head[0] >= (size or (table[0] if table else 0))
     return tall and (table is None or head[1] == table[1])
 
 
-def _bias(exception: Family | None, modules: Mapping[str, set[str]], U: str | None) -> str | None:
-    if U is not None:
-        return U if "bias" in modules[U] else None
-    endings = exception.outputs if exception else (*_HEAD_ENDS, "predictions")
-    found = [p for p in _by_ending(_own(modules), endings) if "bias" in modules[p]]
+def _bias(family: Family, modules: Modules, shapes: Shapes, U: str | None) -> str | None:
+    """The tensor of the head's bias; a head without matrix of its own may still have one."""
+    if U is not None and "bias" in modules[U]:
+        return f"{U}.bias"
+    endings = (family.output,) if family.output else (*names.HEAD_ENDS, "predictions")
+    own = [p for p in names.own(modules) if "bias" in modules[p]]
+    found = [f"{p}.bias" for p in own if ends_with(p, endings)]
+    found += [name for name in shapes if name.rsplit(".", 1)[-1] == "final_logits_bias"]
+    if not found:
+        found = [f"{p}.bias" for p in own if p == "decoder"]
     return found[0] if found else None
 
 
-def _has_head(
-    config: Config,
-    exception: Family | None,
-    modules: Mapping[str, set[str]],
-    E: str | None,
-    head: str | None,
-) -> bool:
+def _has_head(config: Config, family: Family, E: str | None, head: str | None) -> bool:
     if head is not None:
         return True
-    if exception is not None and exception.has_head is not None:
-        return exception.has_head
+    if family.has_head is not None:
+        return family.has_head
     named = configuration.head_class(config)
     if named is not None or E is None:
         return bool(named)
     # A base model is saved without the prefix that a class with a head puts before it.
-    root, *rest = E.split(".")
-    return bool(rest) and root not in _INPUT_LEAVES | {"encoder", "decoder"}
+    root, *rest = names.plain(E).split(".")
+    return bool(rest) and root not in names.INPUT_LEAVES | {"encoder", "decoder"}
 
 
-def _final_norm(modules: Mapping[str, set[str]]) -> str | None:
-    found = [p for p in _by_ending(_own(modules), _NORM_ENDS) if "weight" in modules[p]]
-    found = [p for p in found if "encoder" not in p.split(".")] or found
-    return f"{found[0]}.weight" if len(found) == 1 else None
-
-
-def _unknown(shapes: Shapes) -> EmbtieError:
-    modules = _modules(shapes)
-    own = [path for path in _own(modules) if modules[path] != {"bias"}]
+def _unknown(config: Config, modules: Modules) -> EmbtieError:
+    own = [p for p in names.own(modules) if names.holds_matrix(modules[p])]
     close = [p for p in own if re.search(r"emb|tok|vocab|wte|head|out", p.rsplit(".", 1)[-1])]
-    named = [name for p in close[:5] if (name := _weight(modules, p)) is not None]
-    what = f"the closest names are {_listed(named)}" if named else "no name comes close"
+    tensors = [name for p in close[:5] if (name := names.weight_name(modules, p)) is not None]
+    listed = ", ".join(sorted(tensors))
+    what = f"the closest names are {listed}" if tensors else "no name comes close"
     return EmbtieError(
         f"This checkpoint's layout is not known: no tensor is clearly the token matrix; {what}.",
-        "Save the matrix you mean as a .npy or .safetensors file and load that.",
+        f"{_register_hint(config, close)} Or save the matrix you mean as a .npy or .safetensors "
+        "file and load that.",
     )
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)[:6])
+def _register_hint(config: Config, close: list[str]) -> str:
+    kind = configuration.family(config)
+    if not kind:
+        return "Give its config.json a model_type, then it can be registered."
+    output = next((p for p in close if re.search(r"head|out", p.rsplit(".", 1)[-1])), "...")
+    table = next((p for p in close if p != output), "...")
+    return (
+        "Register the layout in three lines, then load again: import embtie_widgets as ew; "
+        f'ew.register_family("{kind}", input="{table}", output="{output}"); ew.load(...).'
+    )

@@ -42,6 +42,7 @@ def read_tensors(checkpoint: Tensors, config: Config, kind: str, name: str) -> S
         says_tied=configuration.says_tied(config),
         has_head=layout.has_head,
         family=f"'{name}'",
+        word=configuration.tie_word(config),
     )
     return Sourced(
         kind=kind,

@@ -1,5 +1,6 @@
 """GGUF files: matrices and tokens from one mapped file, quantised ones turned to float32."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,12 @@ _SPELLINGS: dict[str, Spelling] = {
     "t5": spelling.sentencepiece,
     "bert": spelling.sentencepiece,  # stored with U+2581 before words and without ##
 }
+_NAMES = {
+    "input": "token_embd.weight",
+    "output": "output.weight",
+    "output_bias": "output.bias",
+    "final_norm": "output_norm.weight",
+}
 _PLAIN_TYPES, _UNUSED = (2, 3, 4), 5  # unknown, control, user-defined
 
 
@@ -30,6 +37,11 @@ def read_gguf(path: Path) -> Sourced:
     reader = _open(path)
     tensors = {tensor.name: tensor for tensor in reader.tensors}
     _refuse_parts(reader, path)
+    if _value(reader, "general.type") == "adapter":
+        raise EmbtieError(
+            f"{path.name} holds an adapter, not a model.",
+            "Name the model that it was trained on, or merge it first.",
+        )
     if "token_embd.weight" not in tensors:
         raise EmbtieError(
             f"{path.name} has no token_embd.weight.", "Choose the GGUF file of a language model."
@@ -45,10 +57,9 @@ def read_gguf(path: Path) -> Sourced:
         says_tied=True,
         has_head=_has_head(reader),
         family=path.name,
+        word="nothing; a GGUF file without output matrix is tied",
     )
-    names = {"input": "token_embd.weight"}
-    if "output.weight" in tensors:
-        names["output"] = "output.weight"
+    names = {role: name for role, name in _NAMES.items() if name in tensors}
     size = _value(reader, f"{family}.vocab_size")
     return Sourced(
         kind="gguf",
@@ -77,7 +88,7 @@ def _has_head(reader: GGUFReader) -> bool:
 
 def _silent(found: Found) -> Found:
     """A GGUF file has no tie flag: with a stored output there is nothing to disagree with."""
-    return Found(found.input, found.output, found.head_fault, None, found.has_head, found.family)
+    return replace(found, says_tied=None, word="")
 
 
 def _open(path: Path) -> GGUFReader:

@@ -1,6 +1,7 @@
 """A model object that is already in memory, judged by its parameters."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -43,34 +44,70 @@ def matrices_of(model: Any) -> tuple[torch.Tensor | None, torch.Tensor | None]:
     E, U = _weight(model, "get_input_embeddings"), _weight(model, "get_output_embeddings")
     if E is not None and U is not None:
         return E, U
-    names = _named(model)
-    layout = _layout(_config(model), names)
+    names, layout = _named(model), _layout(model)
     if layout is not None:
         E = names[layout.input] if E is None and layout.input is not None else E
         U = names[layout.output] if U is None and layout.output is not None else U
     return E, U
 
 
+def layout_of(model: Any) -> Layout:
+    """The names of a loaded model's matrices, head bias, final norm and blocks.
+
+    They are names of its own parameters and modules; a saved file may prefix them otherwise.
+    An EmbtieError where the layout is not known.
+    """
+    tensors = _named(model) | dict(getattr(model, "named_buffers", dict)())
+    weightless = [n for n, m in model.named_modules() if next(m.parameters(), None) is None]
+    return resolve(_config(model), {n: tuple(t.shape) for n, t in tensors.items()}, weightless)
+
+
 def _sourced(
     model: Any, config: Config, E: torch.Tensor, U: torch.Tensor | None, fault: str | None
 ) -> Sourced:
-    shared = U is not None and U.data_ptr() == E.data_ptr() and U.shape == E.shape
-    # One shared tensor is one stored matrix: the parameters say tied, whatever the flag does.
-    says = True if shared else configuration.says_tied(config)
-    found = Found(E, None if shared else U, fault, says_tied=says, has_head=U is not None)
-    bias = getattr(_call(model, "get_output_embeddings"), "bias", None)
-    scales = configuration.scales(config)
-    notes = []
-    if shared and configuration.says_tied(config) is False:
-        notes.append("The configuration says untied, but the model shares one matrix.")
+    found = Found(
+        input=E,
+        output=U,
+        head_fault=fault,
+        says_tied=configuration.says_tied(config),
+        has_head=U is not None,
+        word=configuration.tie_word(config),
+        # One shared tensor is one stored matrix, whatever the flag says.
+        shared=U is not None and U.data_ptr() == E.data_ptr() and U.shape == E.shape,
+    )
+    if found.shared:
+        found = replace(found, output=None)
+    names = _tensor_names(model, found)
+    bias = {"head bias": names["output_bias"]} if "output_bias" in names else {}
     return Sourced(
         kind="model",
         name=str(config.get("_name_or_path") or type(model).__name__).rsplit("/", 1)[-1],
         found=found,
+        names=names,
         vocab_size=configuration.vocab_size(config),
-        scales=scales | ({"head bias": "in the output layer"} if bias is not None else {}),
-        notes=notes,
+        scales=configuration.scales(config) | bias,
     )
+
+
+def _tensor_names(model: Any, found: Found) -> dict[str, str]:
+    """Names by role, of what was found; the rest by the layout, where that is known."""
+    layout, held = _layout(model), _named(model)
+    named = {"output_bias": _head_bias(model, held)}
+    if layout is not None:
+        named |= {
+            "output_bias": layout.output_bias or named["output_bias"],
+            "final_norm": layout.final_norm,
+        }
+    for role, matrix in (("input", found.input), ("output", found.output)):
+        pointers = ((n, p.data_ptr()) for n, p in held.items())
+        own = (n for n, at in pointers if matrix is not None and at == matrix.data_ptr())
+        named[role] = next(own, None)
+    return {role: name for role, name in named.items() if name is not None}
+
+
+def _head_bias(model: Any, held: Mapping[str, torch.Tensor]) -> str | None:
+    bias = getattr(_call(model, "get_output_embeddings"), "bias", None)
+    return next((name for name, tensor in held.items() if tensor is bias), None)
 
 
 def _call(model: Any, getter: str) -> Any:
@@ -86,9 +123,9 @@ def _weight(model: Any, getter: str) -> torch.Tensor | None:
     return weight if isinstance(weight, torch.Tensor) else None
 
 
-def _layout(config: Config, names: Mapping[str, torch.Tensor]) -> Layout | None:
+def _layout(model: Any) -> Layout | None:
     try:
-        return resolve(config, {name: tuple(held.shape) for name, held in names.items()})
+        return layout_of(model)
     except EmbtieError:
         return None
 

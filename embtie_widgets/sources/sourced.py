@@ -45,7 +45,7 @@ def finish(sourced: Sourced, as_tied: bool = False) -> Loaded:
         output=judged.output,
         tied=judged.tied,
         tokens=tokens,
-        notes=[*judged.notes, *sourced.notes, *token_notes],
+        notes=[*judged.notes, *sourced.notes, *_size_notes(sourced, len(E)), *token_notes],
         revision=sourced.revision,
         scales=sourced.scales,
         token_counts=_fitting(sourced.token_counts, len(E)),
@@ -66,6 +66,16 @@ def _tokens_by_row(
     surplus = sum(row >= rows for row in vocabulary.keys)
     notes = [f"{surplus} tokens of the tokenizer have no row in the matrix."] if surplus else []
     return vocabulary.by_row(rows), [*vocabulary.notes, *notes]
+
+
+def _size_notes(sourced: Sourced, rows: int) -> list[str]:
+    size = sourced.vocab_size
+    if size is None or size <= rows:
+        return []
+    return [
+        f"The configuration names {size:,} tokens, but the matrix has {rows:,} rows: it may be "
+        "one part of a matrix that was split over several files."
+    ]
 
 
 def _padding(
@@ -90,6 +100,7 @@ def _settings(sourced: Sourced, U: torch.Tensor | None, as_tied: bool) -> dict[s
         "tensors": dict(sourced.names),
         "shape": {"input": list(E.shape) if E is not None else None},
         "dtype": {"input": _dtype(E)},
+        "config says": sourced.found.config_says,
         "treat_as_tied": as_tied,
     }
     if U is not None:
@@ -102,6 +113,10 @@ def _dtype(matrix: torch.Tensor | None) -> str:
     return "" if matrix is None else str(matrix.dtype).removeprefix("torch.")
 
 
+_PLAIN = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+"""Eight and four bits count for little without the scales that belong to them."""
+
+
 def checked(matrix: torch.Tensor, name: str, role: str) -> torch.Tensor:
     """The matrix, if it is one: two-dimensional, not empty, of plain real numbers."""
     if matrix.is_meta:
@@ -109,7 +124,7 @@ def checked(matrix: torch.Tensor, name: str, role: str) -> torch.Tensor:
             f"The weights are not loaded: {name} is a placeholder without values.",
             "Load the weights into the model, or give its folder instead.",
         )
-    if not matrix.is_floating_point():
+    if matrix.dtype not in _PLAIN:
         kind = str(matrix.dtype).removeprefix("torch.")
         raise EmbtieError(
             f"The {role} matrix {name} is stored as {kind}, a quantised or foreign form that is "

@@ -14,8 +14,12 @@ _ROWS = 4096
 class Found:
     """What a source found, before it is judged.
 
-    `input` and `output` are the stored matrices, `head_fault` says why a head that is listed
-    cannot be read, `says_tied` and `has_head` what the configuration says (None: nothing).
+    input, output  the stored matrices
+    head_fault     why a head that is listed cannot be read
+    says_tied      what the configuration means, None for nothing
+    has_head       whether the architecture has a language-model head
+    word           what the configuration says, where that is not `says_tied` in plain words
+    shared         input and output are one tensor in memory
     """
 
     input: torch.Tensor | None
@@ -24,6 +28,14 @@ class Found:
     says_tied: bool | None = None
     has_head: bool = False
     family: str = "the model"
+    word: str = ""
+    shared: bool = False
+
+    @property
+    def config_says(self) -> str:
+        """The configuration's word on tying: tied, untied, or nothing."""
+        plain = {True: "tied", False: "untied", None: "nothing"}
+        return self.word or plain[self.says_tied]
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,7 @@ def judge(found: Found) -> Judgement:
     if found.input is not None and found.head_fault is not None:
         return Judgement(found.input, None, HEAD_UNAVAILABLE, _fault_notes(found))
     one = found.input if found.input is not None else found.output
-    if one is not None and found.says_tied and found.has_head:
+    if one is not None and (found.shared or (found.says_tied and found.has_head)):
         return Judgement(one, one, TIED, _tied_notes(found))
     if found.input is None:
         raise EmbtieError(
@@ -87,14 +99,19 @@ def _both(found: Found, E: torch.Tensor, U: torch.Tensor) -> Judgement:
 def _fault_notes(found: Found) -> tuple[str, ...]:
     notes = [f"The output matrix is listed but cannot be used: {found.head_fault}"]
     if found.says_tied:
-        notes.append("The configuration says tied, but the files list a matrix of its own.")
+        notes.append("The configuration says tied, but the files list a head of its own.")
     return tuple(notes)
 
 
 def _tied_notes(found: Found) -> tuple[str, ...]:
+    notes = []
     if found.input is None:
-        return ("Tied: one matrix is stored, under the output's name.",)
-    return ()
+        notes.append("Tied: one matrix is stored, under the output's name.")
+    if found.shared and found.says_tied is False:
+        notes.append("The configuration says untied, but the model shares one matrix.")
+    elif not found.shared and found.config_says.startswith("nothing ("):
+        notes.append(f"Whether the head is tied the configuration does not say: {found.word}.")
+    return tuple(notes)
 
 
 def _input_only_notes(found: Found) -> tuple[str, ...]:
@@ -103,7 +120,7 @@ def _input_only_notes(found: Found) -> tuple[str, ...]:
         notes.append(
             "The configuration says tied, but its architecture has no language-model head."
         )
-    elif found.has_head and found.says_tied is None:
+    elif found.has_head and found.config_says.startswith("nothing"):
         notes.append(
             "The configuration does not say whether the head is tied; if you know that it is, "
             "choose 'treat as tied'."

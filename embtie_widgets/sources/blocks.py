@@ -1,0 +1,66 @@
+"""The list of a model's blocks, and the norm that stands behind the last of them."""
+
+import re
+from collections.abc import Iterable
+from itertools import takewhile
+
+from embtie_widgets.sources import names
+from embtie_widgets.sources.families import NONE, Family
+from embtie_widgets.sources.names import ends_with
+
+_NORM = re.compile(r"(^|_)(norm|ln|layernorm|rmsnorm)(_|$)")
+_FINAL = re.compile(r"(^|_)(final|f|out|last)(_|$)")
+_OTHER = re.compile(r"emb|input|pre_|post_attention|_in(_|$)")
+
+
+def find(
+    tensors: Iterable[str], family: Family, E: str | None, told: int | None
+) -> tuple[str | None, int]:
+    """The path of the list of blocks and how many it has; (None, 0) where none is found.
+
+    `told` is the number that the configuration gives: blocks beyond it guess ahead and are none
+    of the model's own.
+    """
+    numbers: dict[str, set[int]] = {}
+    held: dict[str, int] = {}
+    for name in tensors:
+        parts = name.split(".")
+        at = next((i for i, part in enumerate(parts) if part.isdigit()), 0)
+        path = ".".join(parts[:at])
+        if at and not names.is_foreign(path):
+            numbers.setdefault(path, set()).add(int(parts[at]))
+            held[path] = held.get(path, 0) + 1
+    if family.layers is not None:
+        chosen = [p for p in numbers if ends_with(p, (family.layers,))]
+    else:
+        chosen = list(numbers)
+    if not chosen or family.layers == NONE:
+        return None, 0
+    best = max(chosen, key=lambda path: (_rank(path, E), held[path], path))
+    count = max(numbers[best]) + 1
+    return best, min(count, told) if told else count
+
+
+def _rank(path: str, E: str | None) -> tuple[int, int]:
+    own, table = path.split("."), (E or "").split(".")
+    pairs = zip(own, table, strict=False)
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return ("encoder" not in own or "encoder" in table, common)
+
+
+def final_norm(modules: Iterable[str], family: Family, layers: str | None) -> str | None:
+    """The norm that stands beside the list of blocks; None where there is none, or no one.
+
+    `modules` are paths of all modules, weightless ones too.
+    """
+    if family.norm == NONE:
+        return None
+    if family.norm is not None:
+        found = [path for path in modules if ends_with(path, (family.norm,))]
+        return found[0] if len(found) == 1 else None
+    around = (layers or "").rpartition(".")[0]
+    beside = [p for p in modules if layers is not None and p.rpartition(".")[0] == around]
+    leaves = {path: path.rsplit(".", 1)[-1] for path in beside}
+    norms = [p for p, leaf in leaves.items() if _NORM.search(leaf) and not _OTHER.search(leaf)]
+    sure = [path for path in norms if _FINAL.search(leaves[path])] or norms
+    return sure[0] if len(sure) == 1 else None

@@ -1,0 +1,90 @@
+"""What a model multiplies around its matrices: by the names that configurations give it.
+
+The configuration's names are no proof: one family divides by what another multiplies with.  The
+table of supported families is built by a test that measures each factor on a live model.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Factors around E and U; 1 and None where the model has none.
+
+    embedding  rows of E are multiplied by this before they enter the first block
+    hidden     the normed last state is multiplied by this before the head
+    logits     the head's output, bias included, is multiplied by this
+    cap        then c * tanh(logits / c), c the cap
+    """
+
+    embedding: float = 1.0
+    hidden: float = 1.0
+    logits: float = 1.0
+    cap: float | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A configuration field that scales: which place, and how from the field's value."""
+
+    field: str
+    place: str
+    how: str = "times"
+
+
+RULES = (
+    Rule("embedding_multiplier", "embedding"),
+    Rule("embedding_scale", "embedding"),
+    Rule("scale_emb", "embedding"),
+    Rule("scale_embedding", "embedding", "root of width"),
+    Rule("dim_model_base", "hidden", "over width"),
+    Rule("logits_mup_width_multiplier", "hidden", "divides"),
+    Rule("logit_scale", "logits"),
+    Rule("output_multiplier", "logits"),
+    Rule("lm_head_multiplier", "logits"),
+    Rule("logits_scaling", "logits", "divides"),
+    Rule("final_logit_softcapping", "cap", "is"),
+    Rule("logits_soft_cap", "cap", "is"),
+    Rule("output_logit_soft_cap", "cap", "is"),
+)
+ROOT_OF_WIDTH = Rule("hidden_size", "embedding", "root")
+
+_HOW: dict[str, Callable[[float, float], float]] = {
+    "times": lambda value, width: value,
+    "is": lambda value, width: value,
+    "divides": lambda value, width: 1 / value,
+    "over width": lambda value, width: value / width,
+    "root of width": lambda value, width: math.sqrt(width),
+    "root": lambda value, width: math.sqrt(value),
+    "one over root": lambda value, width: 1 / math.sqrt(value),
+}
+
+
+def read_scales(levels: list[Config], rules: tuple[Rule, ...]) -> Scales:
+    """The factors that the first level with each field gives; fields without a number are 1."""
+    scales = Scales()
+    for rule in rules:
+        level = next((level for level in levels if rule.field in level), {})
+        factor = _factor(rule, level)
+        if factor is not None:
+            before = None if rule.place == "cap" else getattr(scales, rule.place)
+            value = factor if before is None else before * factor
+            scales = replace(scales, **{rule.place: value})
+    return scales
+
+
+def _factor(rule: Rule, level: Config) -> float | None:
+    value, width = level.get(rule.field), level.get("hidden_size", level.get("d_model"))
+    flag = rule.how == "root of width"
+    if flag and not (value is True and isinstance(width, int)):
+        return None
+    if not flag and (isinstance(value, bool) or not isinstance(value, int | float) or not value):
+        return None
+    if rule.how == "over width" and not isinstance(width, int):
+        return None
+    return _HOW[rule.how](float(value or 0), float(width or 0))
