@@ -4,10 +4,13 @@ import html
 import json
 import struct
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.charts.alignment import figure, headline
 from embtie_widgets.results import PairAlignment
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 _PNG_HEAD = 33  # signature and first chunk, after which others may stand
 _KEYWORD = b"embtie\0"
@@ -17,20 +20,25 @@ _STYLE = (
 )
 
 
-def offline_page(result: PairAlignment, settings: str) -> str:
-    """The chart as one HTML file that needs nothing else; `settings`, JSON, are inside.
+def offline_page(plot: "Figure", title: str, settings: str) -> str:
+    """A chart as one HTML file that needs nothing else; `settings`, JSON, are inside.
 
     They stand in the script block of type application/json with the id "embtie-settings".
     """
-    plot = figure(result).to_html(full_html=False, include_plotlyjs=True)
-    title = html.escape(headline(result))
+    drawn = plot.to_html(full_html=False, include_plotlyjs=True)
+    title = html.escape(title)
     inside = json.dumps(json.loads(settings)).replace("<", "\\u003c")
     return (
         f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n{plot}\n"
+        f"<style>{_STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n{drawn}\n"
         f'<script type="application/json" id="embtie-settings">{inside}</script>\n'
         "</body>\n</html>\n"
     )
+
+
+def alignment_page(result: PairAlignment, settings: str) -> str:
+    """The alignment chart as such a file."""
+    return offline_page(figure(result), headline(result), settings)
 
 
 def stamped(png: bytes, settings: str) -> bytes:

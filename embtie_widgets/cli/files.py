@@ -3,13 +3,11 @@
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import Request
-
-if TYPE_CHECKING:
-    from embtie_widgets.results import PairAlignment
+from embtie_widgets.requests.kinds import KINDS
 
 
 def prepare(folder: Path) -> None:
@@ -22,12 +20,11 @@ def prepare(folder: Path) -> None:
         raise _unwritable(folder, error) from None
 
 
-def write(folder: Path, request: Request, result: "PairAlignment") -> list[str]:
+def write(folder: Path, request: Request, result: Any) -> list[str]:
     """Write every file whole or not at all; their names."""
-    from embtie_widgets.charts.files import offline_page
     from embtie_widgets.jobs.exports import files, summary_json
 
-    page = offline_page(result, summary_json(request, result))
+    page = KINDS[request.kind].part("page")(result, summary_json(request, result))
     written = files(request, result, page)
     for name, data in written.items():
         replace(folder / name, data)

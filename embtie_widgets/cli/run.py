@@ -7,6 +7,7 @@ from embtie_widgets.cli import files
 from embtie_widgets.cli.line import ProgressLine
 from embtie_widgets.jobs.processors import share_processors
 from embtie_widgets.requests import AlignRequest, read_request
+from embtie_widgets.requests.kinds import KINDS
 
 if TYPE_CHECKING:
     from embtie_widgets.results import PairAlignment
@@ -22,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     with ProgressLine() as progress:
         result = run_request(request, progress=progress)
-    print(describe(request, result))
+    print(KINDS[request.kind].part("text")(request, result))
     if arguments.out is not None:
         written = files.write(arguments.out, request, result)
         print(f"\nWritten to {arguments.out}: {', '.join(written)}")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from embtie_widgets.jobs.cache import entry_key, keep, recall
-from embtie_widgets.jobs.estimate import experience
-from embtie_widgets.jobs.pairs import OpenPair, Roles, describe, open_pair
+from embtie_widgets.jobs.cache import entry_key, kept_or_made, latest, recall
+from embtie_widgets.jobs.estimate import experience, refuse_too_large
+from embtie_widgets.jobs.pairs import OpenPair, Roles, describe, is_here, open_pair
 from embtie_widgets.measures.alignment import COMPARISONS, align_many
 from embtie_widgets.measures.checks import self_pair_cosine
 from embtie_widgets.measures.plan import Settings
@@ -17,19 +17,34 @@ from embtie_widgets.measures.statistics import bands
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests import AlignRequest
 from embtie_widgets.results import Alignment, PairAlignment
+from embtie_widgets.sources.hub import is_hub_id
 
 
 def run_align(request: AlignRequest, progress: Progress) -> PairAlignment:
     """Align the matrices of two models on the tokens that both have."""
     pair = open_pair(request, progress)
-    key = entry_key(request, pair.fingerprint())
-    known: PairAlignment | None = recall(key)
-    if known is not None:
-        return replace(known, settings=known.settings | {"cached": True})
+    progress("looking for an earlier result", 0, 1)
+    result: PairAlignment = kept_or_made(
+        request, pair.fingerprint(), lambda: _timed(request, pair, progress)
+    )
+    return result
+
+
+def look_up(request: AlignRequest) -> PairAlignment | None:
+    """What an earlier run has left.  Models on this machine are opened and hashed; for those on
+    the hub, which would be downloaded first, the result that came last is taken."""
+    if is_here(request.a) and is_here(request.b):
+        found: PairAlignment | None = recall(entry_key(request, open_pair(request).fingerprint()))
+        return found
+    on_hub = [ref.ref for ref in (request.a, request.b) if not is_here(ref)]
+    return latest(request) if all(map(is_hub_id, on_hub)) else None
+
+
+def _timed(request: AlignRequest, pair: OpenPair, progress: Progress) -> PairAlignment:
+    refuse_too_large(request)
     started = time.monotonic()
     result = _measure(request, pair, progress)
     experience.took(request, time.monotonic() - started)
-    keep(key, result)
     return result
 
 

@@ -3,13 +3,18 @@
 An entry is named by the request, the hashes of the matrices and the version of the measures.  It
 is written beside its place and moved there whole; a damaged one is removed and made anew.  Where
 nothing can be written, nothing is kept, and the work goes on.
+
+Beside it a small file, named by the request alone, says which entry answered it last: where the
+matrices are not at hand to be hashed, that one is shown, with its hashes on it.
 """
 
 import hashlib
 import logging
 import os
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +31,7 @@ logger = logging.getLogger("embtie.cache")
 MEASURES = 1
 SIZE_LIMIT = 2**30
 _VARIABLE = "EMBTIE_CACHE"
+_KEY = re.compile(r"[0-9a-z]{1,64}")
 
 
 def cache_folder() -> Path | None:
@@ -42,39 +48,77 @@ def entry_key(request: Request, hashes: Mapping[str, str]) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+def kept_or_made(request: Request, hashes: Mapping[str, str], make: Callable[[], Any]) -> Any:
+    """The result kept for this request on these matrices, else the one that `make` gives."""
+    key = entry_key(request, hashes)
+    result = recall(key)
+    if result is None:
+        result = make()
+        keep(key, result)
+    _write(_latest(request), key.encode())
+    return result
+
+
+def latest(request: Request) -> Any | None:
+    """The result that answered this request last, whatever its models hold today, or None."""
+    path = _latest(request)
+    try:
+        return None if path is None else recall(path.read_text("ascii"))
+    except (OSError, ValueError):
+        return None
+
+
 def recall(key: str) -> Any | None:
-    """The result kept under this name, or None."""
+    """The result kept under this name, marked as such, or None."""
     path = _path(key)
     if path is None:
         return None
     try:
         result = from_bytes(path.read_bytes())
-        os.utime(path)
     except OSError:
         return None
     except EmbtieError:
         logger.warning("a damaged cache entry was removed")
         _remove(path)
         return None
-    return result
+    _touch(path)
+    return replace(result, settings=result.settings | {"cached": True})
 
 
 def keep(key: str, result: Any) -> None:
     """Keep a result, whole or not at all."""
     path = _path(key)
-    if path is None:
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, to_bytes(result))
+    if path is not None:
+        _write(path, to_bytes(result))
         _prune(path.parent)
-    except OSError as error:
-        logger.info("a result was not kept: %s", error.strerror)
 
 
 def _path(key: str) -> Path | None:
     folder = cache_folder()
-    return None if folder is None else folder / f"{key}.npz"
+    return folder / f"{key}.npz" if folder is not None and _KEY.fullmatch(key) else None
+
+
+def _latest(request: Request) -> Path | None:
+    folder = cache_folder()
+    return None if folder is None else folder / f"{entry_key(request, {})}.latest"
+
+
+def _write(path: Path | None, data: bytes) -> None:
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_whole(path, data)
+    except OSError as error:
+        logger.info("a result was not kept: %s", error.strerror)
+
+
+def _touch(path: Path) -> None:
+    """Mark an entry as used; in a folder that is only to be read it stays as it is."""
+    try:
+        os.utime(path)
+    except OSError:
+        logger.info("the use of a cache entry could not be noted")
 
 
 def _write_whole(path: Path, data: bytes) -> None:
@@ -91,7 +135,7 @@ def _write_whole(path: Path, data: bytes) -> None:
 def _prune(folder: Path) -> None:
     """Remove the entries that were not used for longest, down to the limit."""
     entries = []
-    for path in folder.glob("*.npz"):
+    for path in [*folder.glob("*.npz"), *folder.glob("*.latest"), *folder.glob("*.part")]:
         try:
             known = path.stat()
         except OSError:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs import devices
 from embtie_widgets.requests import AlignRequest, ModelRef
 
 Shape = tuple[int, int]
@@ -9,7 +11,9 @@ Shape = tuple[int, int]
 # Multiply-adds of one 32-bit product a second, until the first runs of this kernel have shown it.
 _FIRST_GUESS = 5e10
 _OVERHEAD_SECONDS = 0.15
-_FLOAT64_BYTES = 8
+# Measured as peaks above the inputs: d x d work in float64, blocks of rows of every matrix in the
+# arithmetic's type and the stored one, and some vectors over all rows.
+_SQUARES, _BLOCK_BYTES, _ROW_BYTES = 70 * 8, 4096 * 96, 1000
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,15 @@ class Experience:
         if operations is None:
             return None
         rows, width = self._size(request)
-        accumulators = 12 * width * width * _FLOAT64_BYTES
-        gathered = 3 * rows * width * 4
-        return Estimate(_OVERHEAD_SECONDS + operations / self._rate, accumulators + gathered)
+        memory = _SQUARES * width * width if request.map != "identity" else 0
+        memory += _BLOCK_BYTES * width + _ROW_BYTES * rows
+        memory += sum(self._copied(request, rows))
+        return Estimate(_OVERHEAD_SECONDS + operations / self._rate, memory)
+
+    def _copied(self, request: AlignRequest, rows: int) -> list[int]:
+        """Bytes of the matched rows where they have to be gathered: at most In, Out and Tied."""
+        width_a, width_b = (self._shapes[ref][1] for ref in (request.a, request.b))
+        return [4 * rows * width for width in (width_a, width_a, width_b)]
 
     def _size(self, request: AlignRequest) -> Shape:
         (rows_a, width_a), (rows_b, width_b) = (self._shapes[request.a], self._shapes[request.b])
@@ -65,6 +75,17 @@ class Experience:
 experience = Experience()
 
 
-def estimate(request: AlignRequest) -> Estimate | None:
+def refuse_too_large(request: AlignRequest) -> None:
+    """An EmbtieError for a request that needs more memory than is free, before it takes any."""
+    cost, free = experience.estimate(request), devices.free_bytes()
+    if cost is not None and cost.bytes > free:
+        raise EmbtieError(
+            f"This needs about {cost.bytes / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB "
+            "are free.",
+            "Choose smaller models or the identity map, or close other work on this machine.",
+        )
+
+
+def estimate_align(request: AlignRequest) -> Estimate | None:
     """The cost of a request as far as this kernel can tell; None for models not loaded yet."""
     return experience.estimate(request)

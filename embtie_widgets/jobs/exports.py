@@ -1,4 +1,8 @@
-"""A result as files that carry what they were made with: data, settings, versions, hashes."""
+"""A result as files that carry what they were made with: data, settings, versions, hashes.
+
+A result of any kind will do: it has `to_frame()`, one row per token or whatever it lists, and
+`facts()`, a mapping with all else.
+"""
 
 import io
 import json
@@ -8,26 +12,13 @@ from typing import Any
 
 from embtie_widgets.requests import Request
 from embtie_widgets.requests.reading import envelope, to_json
-from embtie_widgets.results import PairAlignment
 
 
-def summary(request: Request, result: PairAlignment) -> dict[str, Any]:
-    """Everything about the result that is not a number per token, as plain JSON values."""
+def summary(request: Request, result: Any) -> dict[str, Any]:
+    """Request and facts of a result as plain JSON values: all that is not a number per row."""
     from embtie_widgets import __version__
 
-    value = {
-        "embtie": __version__,
-        "request": envelope(request),
-        "summary": result.summary(),
-        "maps": {name: one.description for name, one in result.comparisons.items()},
-        "counts": result.counts,
-        "bands": result.bands,
-        "checks": result.checks,
-        "models": result.models,
-        "notes": result.notes,
-        "settings": result.settings,
-        "hashes": result.hashes,
-    }
+    value = {"embtie": __version__, "request": envelope(request), **result.facts()}
     return {name: plain(part) for name, part in value.items()}
 
 
@@ -44,15 +35,13 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
-def summary_json(request: Request, result: PairAlignment) -> str:
+def summary_json(request: Request, result: Any) -> str:
     """The summary as text."""
     return json.dumps(summary(request, result), indent=2, allow_nan=False)
 
 
-def csv_bytes(
-    request: Request, result: PairAlignment, positions: Collection[int] | None = None
-) -> bytes:
-    """One line per token, all or those at `positions`, under a line `# {settings}`.
+def csv_bytes(request: Request, result: Any, positions: Collection[int] | None = None) -> bytes:
+    """One line per row of the result, all or those at `positions`, under a line `# {settings}`.
 
     `pandas.read_csv(file, skiprows=1)` reads it.
     """
@@ -60,10 +49,10 @@ def csv_bytes(
     if positions:
         frame = frame.iloc[sorted(positions)]
     head = "# " + json.dumps(summary(request, result), allow_nan=False) + "\n"
-    return head.encode() + frame.to_csv(index=False).encode()
+    return head.encode() + str(frame.to_csv(index=False)).encode()
 
 
-def files(request: Request, result: PairAlignment, page: str) -> dict[str, bytes]:
+def files(request: Request, result: Any, page: str) -> dict[str, bytes]:
     """Request, summary, tokens and the offline page, by file name."""
     return {
         "request.json": (to_json(request, indent=2) + "\n").encode(),
@@ -73,7 +62,7 @@ def files(request: Request, result: PairAlignment, page: str) -> dict[str, bytes
     }
 
 
-def zip_bytes(request: Request, result: PairAlignment, page: str) -> bytes:
+def zip_bytes(request: Request, result: Any, page: str) -> bytes:
     """The files in one archive."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

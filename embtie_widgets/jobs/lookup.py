@@ -1,13 +1,11 @@
 """Quick questions about a result at hand: the neighbours of one token in every space."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.processors import share_processors
-from embtie_widgets.jobs.runner import told
+from embtie_widgets.jobs.runner import quick_executor, told
 from embtie_widgets.requests import AlignRequest
 
 
@@ -40,7 +38,7 @@ def ask_card(
 ) -> None:
     """Find the card off the main thread and hand it to `answer` there, or what went wrong to
     `failed`."""
-    _quick().submit(_answer, request, position, answer, failed)
+    quick_executor().submit(_answer, request, position, answer, failed)
 
 
 def _answer(
@@ -56,9 +54,3 @@ def _answer(
         failed(told(fault))
     else:
         answer(card)
-
-
-@lru_cache(maxsize=1)
-def _quick() -> ThreadPoolExecutor:
-    """A worker of its own, so that a click is answered while a long job runs."""
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="embtie-quick")

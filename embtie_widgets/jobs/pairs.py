@@ -1,6 +1,7 @@
 """Two models opened for one comparison: matched rows, and which matrix stands for what."""
 
 import hashlib
+import os
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,11 @@ import torch
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.estimate import experience
 from embtie_widgets.progress import Progress, silent
-from embtie_widgets.requests import AlignRequest
-from embtie_widgets.sources.load import load
+from embtie_widgets.requests import AlignRequest, ModelRef
+from embtie_widgets.sources.load import BUNDLED, load
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.matching import Match, match
+from embtie_widgets.sources.reading import local_path
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,11 @@ def open_pair(request: AlignRequest, progress: Progress = silent) -> OpenPair:
         _recent.clear()
         _recent[_name(request)] = pair
     return pair
+
+
+def is_here(ref: ModelRef) -> bool:
+    """Whether a model can be opened without asking the hub."""
+    return ref.ref in BUNDLED or os.path.exists(local_path(ref.ref))
 
 
 def recent_pair(request: AlignRequest) -> OpenPair:

@@ -1,17 +1,28 @@
-"""Running any request: the one door from a description of work to its result."""
+"""The doors from a description of work to its result; none of them loads torch by itself."""
 
-from collections.abc import Callable
 from typing import Any
 
-from embtie_widgets.jobs.align import run_align
 from embtie_widgets.progress import Progress, silent
-from embtie_widgets.requests import AlignRequest, Request, read_request
-from embtie_widgets.results import PairAlignment
-
-RUNNERS: dict[str, Callable[[Any, Progress], PairAlignment]] = {AlignRequest.kind: run_align}
+from embtie_widgets.requests import Request, read_request
+from embtie_widgets.requests.kinds import KINDS
 
 
-def run(request: "Request | dict[str, Any] | str", *, progress: Progress = silent) -> PairAlignment:
+def run(request: "Request | dict[str, Any] | str", *, progress: Progress = silent) -> Any:
     """The result of a request, given as itself, as JSON (object or text) or as a file's path."""
     known = read_request(request)
-    return RUNNERS[known.kind](known, progress)
+    return KINDS[known.kind].part("run")(known, progress)
+
+
+def look(request: Request) -> Any:
+    """The result that an earlier run has left; None where there is none, or it cannot be told."""
+    return KINDS[request.kind].part("look")(request)
+
+
+def first(request: Request) -> Any:
+    """The result that ships with the package, None for all requests but a few; at once."""
+    return KINDS[request.kind].part("first")(request)
+
+
+def estimate(request: Request) -> Any:
+    """What a run would cost: its `Estimate`, None while nothing can be said."""
+    return KINDS[request.kind].part("estimate")(request)

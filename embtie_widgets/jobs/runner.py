@@ -12,7 +12,6 @@ from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs.processors import share_processors
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests import Request
-from embtie_widgets.results import PairAlignment
 
 logger = logging.getLogger("embtie")
 _QUIET_SECONDS = 0.1
@@ -32,10 +31,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended: exactly one of a result, an error, or cancelled."""
+    """How a job ended: a result, an error, or cancelled; none of them where one was looked for in
+    vain."""
 
     request: Request
-    result: PairAlignment | None = None
+    result: Any = None
     error: EmbtieError | None = None
     cancelled: bool = False
     seconds: float = 0.0
@@ -123,7 +123,7 @@ class Job:
             return Outcome(self.request, cancelled=True, seconds=self._elapsed())
         except Exception as fault:
             return Outcome(self.request, error=told(fault), seconds=self._elapsed())
-        cached = bool(result.settings.get("cached", False))
+        cached = bool(getattr(result, "settings", {}).get("cached", False))
         return Outcome(self.request, result=result, seconds=self._elapsed(), cached=cached)
 
     def _elapsed(self) -> float:
@@ -162,10 +162,19 @@ class Runner:
 
     def submit(self, request: Request, listener: Listener) -> Job:
         """Start a request; its listener hears of progress and of the end."""
+        return self._start(_work, request, listener, self._executor or shared_executor())
+
+    def look(self, request: Request, listener: Listener) -> Job:
+        """Look for the result of an earlier run, beside whatever is running."""
+        return self._start(_look, request, listener, self._executor or quick_executor())
+
+    def _start(
+        self, work: Callable[[Job], None], request: Request, listener: Listener, where: Executor
+    ) -> Job:
         if self._current is not None:
             self._current.drop()
         self._current = job = Job(request, listener)
-        (self._executor or shared_executor()).submit(_work, job)
+        where.submit(work, job)
         return job
 
 
@@ -173,21 +182,42 @@ def _work(job: Job) -> None:
     job.work(_run)
 
 
-def _run(request: Request, *, progress: Progress) -> PairAlignment:
-    # The import of torch happens here, behind the first run, and never on the main thread.
+def _look(job: Job) -> None:
+    job.work(_look_up)
+
+
+# The import of torch happens in these two, behind the first run, and never on the main thread.
+def _run(request: Request, *, progress: Progress) -> Any:
     share_processors()
     from embtie_widgets.jobs.run import run
 
     return run(request, progress=progress)
 
 
-_shared: list[Executor] = []
-_shared_lock = threading.Lock()
+def _look_up(request: Request, *, progress: Progress) -> Any:
+    share_processors()
+    from embtie_widgets.jobs.run import look
+
+    progress("looking for an earlier result", 0, 1)
+    return look(request)
+
+
+_executors: dict[str, Executor] = {}
+_executors_lock = threading.Lock()
 
 
 def shared_executor() -> Executor:
     """One worker for all panels of a kernel: one heavy job at a time."""
-    with _shared_lock:
-        if not _shared:
-            _shared.append(ThreadPoolExecutor(max_workers=1, thread_name_prefix="embtie"))
-        return _shared[0]
+    return _executor("embtie")
+
+
+def quick_executor() -> Executor:
+    """A worker of its own for what is answered while a long job runs."""
+    return _executor("embtie-quick")
+
+
+def _executor(name: str) -> Executor:
+    with _executors_lock:
+        if name not in _executors:
+            _executors[name] = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        return _executors[name]

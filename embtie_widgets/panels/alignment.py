@@ -7,7 +7,7 @@ import ipywidgets as w
 
 from embtie_widgets.charts import alignment as chart
 from embtie_widgets.charts.columns import positions
-from embtie_widgets.charts.files import offline_page, stamped
+from embtie_widgets.charts.files import alignment_page, stamped
 from embtie_widgets.charts.theme import COMPARISONS, mark_of
 from embtie_widgets.jobs import devices
 from embtie_widgets.jobs.exports import csv_bytes, summary_json
@@ -143,7 +143,7 @@ class AlignmentPanel(Panel):
                 "The chart as a page that needs no network",
                 ".html",
                 "text/html",
-                lambda request, result: offline_page(
+                lambda request, result: alignment_page(
                     result, summary_json(request, result)
                 ).encode(),
             ),

@@ -24,8 +24,7 @@ from typing import Any
 import ipywidgets as w
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.jobs.estimate import estimate
-from embtie_widgets.jobs.first import first_result
+from embtie_widgets.jobs.run import estimate, first
 from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
 from embtie_widgets.panels.exports import ExportBar, Offer
 from embtie_widgets.panels.fields import Binding, Field
@@ -63,7 +62,7 @@ class Panel(w.VBox):
         *,
         runner: Any = None,
         estimate: Callable[[Any], Any] = estimate,
-        known: Callable[[Any], Any] = first_result,
+        known: Callable[[Any], Any] = first,
     ) -> None:
         self.state = PanelState(request=request)
         self._turns = Turns()
@@ -166,13 +165,7 @@ class Panel(w.VBox):
     def start(self) -> "_Answer":
         """Start the request and return at once; the page follows it."""
         with self._turns.hold():
-            self.notice.clear()
-            if self._answer is not None:
-                self._answer.event.set()
-            answer = self._answer = _Answer(self)
-            self.state.stage, self.state.phase = None, "running"
-            self._job = self._runner.submit(self.request, answer)
-        return answer
+            return self._started("running", self._runner.submit)
 
     def cancel(self) -> None:
         """Stop the running job; the earlier result is kept."""
@@ -226,13 +219,36 @@ class Panel(w.VBox):
         self.notice.clear()
         self.runbar.expect(None)
         self.edited()
+        if self.state.phase == "looking":
+            self._stop_looking()
         if request == self.state.answered and self.state.phase == "idle":
             return
-        estimate = self._estimate(request)
+        if self._estimate(request) is None and self.state.phase == "idle":
+            self._started("looking", self._runner.look)
+        else:
+            self._run_or_expect()
+
+    def _run_or_expect(self) -> None:
+        """Run what is quick; say what everything else would cost."""
+        estimate = self._estimate(self.request)
         if estimate is not None and estimate.seconds < AT_ONCE_SECONDS:
             self.start()
         else:
             self.runbar.expect(estimate)
+
+    def _stop_looking(self) -> None:
+        if self._job is not None:
+            self._job.drop()
+        self._answer, self.state.phase, self.state.stage = None, "idle", None
+
+    def _started(self, phase: str, submit: Callable[..., Job]) -> "_Answer":
+        self.notice.clear()
+        if self._answer is not None:
+            self._answer.event.set()
+        answer = self._answer = _Answer(self)
+        self.state.stage, self.state.phase = None, phase
+        self._job = submit(self.request, answer)
+        return answer
 
     def _restate(self, _change: Any) -> None:
         dim = self.state.stale or (self.state.phase == "running" and self.result is not None)
@@ -242,7 +258,11 @@ class Panel(w.VBox):
         self.state.stage = stage
 
     def _finished(self, outcome: Outcome) -> None:
-        self.state.phase, self.state.stage = "idle", None
+        looked, self.state.phase, self.state.stage = self.state.phase == "looking", "idle", None
+        if looked and outcome.result is None and outcome.error is None:
+            if not outcome.cancelled:
+                self._run_or_expect()
+            return
         if outcome.error is not None:
             self.notice.show(outcome.error)
         elif not outcome.cancelled:

@@ -28,20 +28,24 @@ class RunBar(w.HBox):
     def expect(self, estimate: Any) -> None:
         """Say what a run would cost (None: nothing to say)."""
         self._expected = (
-            "" if estimate is None else f"about {seconds(estimate.seconds)}, {size(estimate.bytes)}"
+            ""
+            if estimate is None
+            else f"about {seconds(estimate.seconds)}, {size(estimate.bytes)} of memory"
         )
         self._draw()
 
     def _draw(self, _change: Any = None) -> None:
-        running = self._state.phase == "running"
-        self.run.disabled, self.cancel.disabled = running, not running
-        self.bar.value = _bar(self._state.stage) if running else ""
-        text = self._running() if running else self._resting()
+        phase = self._state.phase
+        self.run.disabled, self.cancel.disabled = phase == "running", phase == "idle"
+        self.bar.value = "" if phase == "idle" else _bar(self._state.stage)
+        text = self._resting() if phase == "idle" else self._running()
         self.text.value = f'<span role="status">{escape(text)}</span>'
 
     def _running(self) -> str:
         stage = self._state.stage
         if stage is None:
+            if self._state.phase == "looking":
+                return "looking for an earlier result"
             return "starting" + (f" ({self._expected})" if self._expected else "")
         count = f" {stage.done} of {stage.total}" if stage.total > 1 else ""
         left = "" if stage.remaining is None else f", about {seconds(stage.remaining)} left"

@@ -10,7 +10,7 @@ class PanelState(t.HasTraits):
 
     request    what the controls say
     result     the last whole result, None before the first; `answered` is its request
-    phase      "idle" or "running"
+    phase      "idle", "running", or "looking" for the result of an earlier run
     stage      the last `Stage` of the running job, None in between
     ended      how the last job ended: its `Outcome`, None before the first
     selection  the chosen tokens, by their place in `result.tokens`; shared by all views
@@ -22,7 +22,7 @@ class PanelState(t.HasTraits):
     request = t.Any()
     result = t.Any(None)
     answered = t.Any(None)
-    phase = t.Enum(("idle", "running"), "idle")
+    phase = t.Enum(("idle", "running", "looking"), "idle")
     stage = t.Any(None)
     ended = t.Any(None)
     selection = t.Instance(frozenset, ())

@@ -3,6 +3,7 @@ the command line reads, the cache is keyed by and every export contains."""
 
 from embtie_widgets.requests.align import COMPARISONS, MAPS, ROLES, AlignRequest
 from embtie_widgets.requests.model import ModelRef
-from embtie_widgets.requests.reading import Request, read_request
+from embtie_widgets.requests.reading import read_request
+from embtie_widgets.requests.request import Request
 
 __all__ = ["COMPARISONS", "MAPS", "ROLES", "AlignRequest", "ModelRef", "Request", "read_request"]

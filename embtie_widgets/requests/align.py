@@ -1,10 +1,11 @@
 """The request behind the alignment panel."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 from embtie_widgets.requests import fields
 from embtie_widgets.requests.model import ModelRef
+from embtie_widgets.requests.request import Request
 
 MAPS = ("identity", "orthogonal", "linear")
 ROLES = ("auto", "input", "output")
@@ -14,7 +15,7 @@ _UNTIED, _TIED = ModelRef("nano-untied"), ModelRef("nano-tied")
 
 
 @dataclass(frozen=True)
-class AlignRequest:
+class AlignRequest(Request):
     """Align the input and output matrix of model `a` with each other and with the matrix of `b`.
 
     `role_b` says which matrix of `b` stands for Tied: "auto" takes the tied one.
@@ -34,8 +35,7 @@ class AlignRequest:
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        for name in ("a", "b"):
-            object.__setattr__(self, name, ModelRef.from_value(getattr(self, name)))
+        super().__post_init__()
         fields.choice("map", self.map, MAPS)
         fields.flag("center", self.center)
         object.__setattr__(self, "ridge", fields.number("ridge", self.ridge, 0.0, 1e12))
@@ -44,13 +44,3 @@ class AlignRequest:
         fields.whole("seed", self.seed, 0, 2**31 - 1)
         fields.choice("role_b", self.role_b, ROLES)
         fields.choice("device", self.device, DEVICES)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every field, the models as objects: a plain JSON value."""
-        plain = {name: getattr(self, name) for name in fields.names_of(type(self))}
-        return plain | {"a": self.a.to_dict(), "b": self.b.to_dict()}
-
-    @classmethod
-    def from_dict(cls, value: Any) -> Self:
-        """From such an object; fields left out keep their defaults."""
-        return cls(**fields.mapping("request", value, fields.names_of(cls)))

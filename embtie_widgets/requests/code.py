@@ -1,16 +1,17 @@
 """The lines that make a result without the interface."""
 
 from embtie_widgets.requests.model import ModelRef
-from embtie_widgets.requests.reading import Request
+from embtie_widgets.requests.request import Request
 
 
 def to_code(request: Request) -> str:
-    """Python that runs this request; only what differs from the defaults is written."""
+    """Python that runs this request; models and what differs from the defaults are written."""
     default = type(request)()
     changed = [
         f"{name}={_literal(getattr(request, name))}"
         for name in request.to_dict()
-        if name in ("a", "b") or getattr(request, name) != getattr(default, name)
+        if isinstance(getattr(request, name), ModelRef)
+        or getattr(request, name) != getattr(default, name)
     ]
     return (
         "import embtie_widgets as ew\n"

@@ -7,8 +7,10 @@ from urllib.parse import parse_qsl, urlencode
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests.fields import choice
+from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.requests.model import ModelRef
-from embtie_widgets.requests.reading import KINDS, Request, read_request
+from embtie_widgets.requests.reading import read_request
+from embtie_widgets.requests.request import Request
 
 LENGTH_LIMIT = 16 * 1024
 TOKEN_LIMIT = 64
@@ -49,7 +51,7 @@ def decode(query: str) -> Link | None:
         tokens = _tokens(given.pop(_TOKENS, ""))
         kind = choice(_KIND, given.pop(_KIND, ""), tuple(KINDS))
         plain = {_VERSION: _whole(_VERSION, given.pop(_VERSION)), _KIND: kind}
-        return Link(read_request(plain | _fields(KINDS[kind](), given)), tokens)
+        return Link(read_request(plain | _fields(KINDS[kind].request(), given)), tokens)
     except EmbtieError as error:
         raise EmbtieError(f"This link cannot be opened: {error.message}", _HINT) from None
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import fields
-from embtie_widgets.requests.align import AlignRequest
+from embtie_widgets.requests.kinds import KINDS
+from embtie_widgets.requests.request import Request
 
-Request = AlignRequest
-KINDS: dict[str, type[Request]] = {AlignRequest.kind: AlignRequest}
 SIZE_LIMIT = 64 * 1024
 
 
@@ -38,7 +37,7 @@ def read_request(source: Any) -> Request:
     if not isinstance(value, Mapping):
         raise EmbtieError("The request is not a JSON object.", "Copy it again from the interface.")
     kind = fields.choice("kind", value.get("kind"), tuple(KINDS))
-    known = KINDS[kind]
+    known = KINDS[kind].request
     version = fields.whole("embtie", value.get("embtie"), 1, 10**6)
     if version > known.version:
         raise EmbtieError(

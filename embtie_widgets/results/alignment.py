@@ -5,14 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embtie_widgets.results.storage import storable
 from embtie_widgets.results.tokens import display_token
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
 Vector = np.ndarray[Any, np.dtype[Any]]
 
 
+@storable
 @dataclass(frozen=True)
 class Alignment:
     """How well one matrix maps onto another, token by token.
@@ -51,6 +54,7 @@ class Alignment:
         return pd.DataFrame({"row": np.arange(len(self.cosine)), "cosine": self.cosine})
 
 
+@storable
 @dataclass(frozen=True)
 class PairAlignment:
     """The comparisons of a model pair on the tokens that both have.
@@ -114,3 +118,17 @@ class PairAlignment:
             }
             for name, result in self.comparisons.items()
         ]
+
+    def facts(self) -> dict[str, Any]:
+        """All that is not a number per token: what every export carries."""
+        return {
+            "summary": self.summary(),
+            "maps": {name: one.description for name, one in self.comparisons.items()},
+            "counts": self.counts,
+            "bands": self.bands,
+            "checks": self.checks,
+            "models": self.models,
+            "notes": self.notes,
+            "settings": self.settings,
+            "hashes": self.hashes,
+        }

@@ -2,20 +2,26 @@
 
 import io
 import json
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.results.alignment import Alignment, PairAlignment, Vector
 
-_FORMAT = 1
-_KNOWN = {"Alignment": Alignment, "PairAlignment": PairAlignment}
-_TUPLES = {"interval", "heldout_interval", "bands", "notes"}
+Vector = np.ndarray[Any, np.dtype[Any]]
+Class = TypeVar("Class", bound=type)
+_FORMAT = 2
+_KNOWN: dict[str, type] = {}
 
 
-def to_bytes(result: Alignment | PairAlignment) -> bytes:
+def storable(kind: Class) -> Class:
+    """Class decorator: results of this dataclass can be stored and read again."""
+    _KNOWN[kind.__name__] = kind
+    return kind
+
+
+def to_bytes(result: Any) -> bytes:
     """The whole result; `from_bytes` gives an equal one."""
     arrays: dict[str, Vector] = {}
     plain = {"format": _FORMAT, "result": _dismantle(result, "", arrays)}
@@ -44,36 +50,42 @@ def from_bytes(data: bytes) -> Any:
 
 def _dismantle(value: Any, place: str, arrays: dict[str, Vector]) -> Any:
     """A JSON value; arrays and token lists go into `arrays` under the place where they stood."""
-    if type(value).__name__ in _KNOWN:
-        parts = {f.name: getattr(value, f.name) for f in fields(value)}
+    if is_dataclass(value) and not isinstance(value, type):
         kind = type(value).__name__
+        if _KNOWN.get(kind) is not type(value):
+            raise TypeError(f"{kind} is no storable result")
+        parts = {f.name: getattr(value, f.name) for f in fields(value)}
         return {"kind": kind, "parts": _dismantle(parts, place, arrays)}
     if isinstance(value, np.ndarray):
         arrays[place] = value
         return {"kind": "array", "place": place}
-    if place.endswith("/tokens"):
+    if place.endswith("/tokens") and isinstance(value, tuple):
         _pack_tokens(value, place, arrays)
         return {"kind": "tokens", "place": place}
     if isinstance(value, dict):
         items = {k: _dismantle(v, f"{place}/{k}", arrays) for k, v in value.items()}
         return {"kind": "dict", "items": items}
+    if isinstance(value, tuple | list):
+        listed = [_dismantle(v, f"{place}/{i}", arrays) for i, v in enumerate(value)]
+        return {"kind": "tuple", "items": listed} if isinstance(value, tuple) else listed
     return value
 
 
 def _assemble(value: Any, arrays: dict[str, Vector]) -> Any:
+    if isinstance(value, list):
+        return [_assemble(item, arrays) for item in value]
     if not isinstance(value, dict):
         return value
     kind = value["kind"]
     if kind == "dict":
         return {name: _assemble(item, arrays) for name, item in value["items"].items()}
+    if kind == "tuple":
+        return tuple(_assemble(item, arrays) for item in value["items"])
     if kind == "array":
         return arrays[value["place"]]
     if kind == "tokens":
         return _unpack_tokens(value["place"], arrays)
-    parts = _assemble(value["parts"], arrays)
-    for name in _TUPLES & parts.keys():
-        parts[name] = tuple(parts[name]) if parts[name] is not None else None
-    return _KNOWN[kind](**parts)
+    return _KNOWN[kind](**_assemble(value["parts"], arrays))
 
 
 def _pack_tokens(tokens: tuple[bytes | None, ...], place: str, arrays: dict[str, Vector]) -> None:

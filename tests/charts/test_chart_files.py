@@ -6,7 +6,7 @@ import struct
 import zlib
 from dataclasses import replace
 
-from embtie_widgets.charts.files import offline_page, stamp_of, stamped
+from embtie_widgets.charts.files import alignment_page, stamp_of, stamped
 from tests.sample_results import pair_result
 
 HOSTILE = json.dumps({"models": {"A": "</script><script>alert(1)</script>", "é": "<!--"}})
@@ -25,7 +25,7 @@ def tiny_png() -> bytes:
 
 
 def test_a_page_holds_its_settings_as_data_that_cannot_end_its_block() -> None:
-    page = offline_page(pair_result(), HOSTILE)
+    page = alignment_page(pair_result(), HOSTILE)
     block = re.search(r'<script type="application/json" id="embtie-settings">(.*?)</script>', page)
     assert block is not None
     assert json.loads(block[1]) == json.loads(HOSTILE)
@@ -33,7 +33,7 @@ def test_a_page_holds_its_settings_as_data_that_cannot_end_its_block() -> None:
 
 
 def test_a_page_needs_nothing_else_and_says_what_it_shows() -> None:
-    page = offline_page(pair_result(), "{}")
+    page = alignment_page(pair_result(), "{}")
     assert not re.search(r"<(script|link|img|iframe)\b[^>]*\b(src|href)=", page[:3000])
     ours = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert "http" not in ours
@@ -46,7 +46,7 @@ def test_a_page_needs_nothing_else_and_says_what_it_shows() -> None:
 def test_a_models_name_is_no_markup_in_a_page() -> None:
     result = pair_result()
     models = {"A": {"name": "</script><img src=x>"}, "B": {"name": "b"}}
-    assert "<img" not in offline_page(replace(result, models=models), "{}")
+    assert "<img" not in alignment_page(replace(result, models=models), "{}")
 
 
 def test_a_picture_keeps_its_chunks_whole_with_the_settings_among_them() -> None:

@@ -13,6 +13,7 @@ class FakeJob:
     request: Any
     listener: Any
     cancelled: bool = False
+    dropped: bool = False
 
     def progress(self, stage: str = "products", done: int = 1, total: int = 4) -> None:
         self.listener.progressed(Stage(stage, done, total, 2.0, 6.0))
@@ -26,6 +27,12 @@ class FakeJob:
     ) -> None:
         self.listener.finished(Outcome(self.request, error=EmbtieError(message, hint)))
 
+    def find_nothing(self) -> None:
+        self.listener.finished(Outcome(self.request))
+
+    def drop(self) -> None:
+        self.dropped = True
+
     def cancel(self) -> None:
         self.cancelled = True
         self.listener.finished(Outcome(self.request, cancelled=True))
@@ -35,6 +42,15 @@ class FakeJob:
 class FakeRunner:
     at_once: bool = False
     jobs: list[FakeJob] = field(default_factory=list)
+    looks: list[FakeJob] = field(default_factory=list)
+    in_vain: bool = True
+
+    def look(self, request: Any, listener: Any) -> FakeJob:
+        """Looks in vain at once; without `in_vain` it waits for the test."""
+        self.looks.append(FakeJob(request, listener))
+        if self.in_vain:
+            self.looks[-1].find_nothing()
+        return self.looks[-1]
 
     def submit(self, request: Any, listener: Any) -> FakeJob:
         self.jobs.append(FakeJob(request, listener))

@@ -1,0 +1,61 @@
+"""Every kind of request: the one list that a new kind is added to.
+
+A kind names its parts on the floors above as "module:name", so that to know of it loads nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from embtie_widgets.requests.align import AlignRequest
+from embtie_widgets.requests.request import Request
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of request, and who does what for it; only `run` and `look` may load torch.
+
+    request   its class
+    run       (request, progress) -> the result
+    look      request -> the result that an earlier run has left, where that can be told without
+              the work and without a download, else None; called off the main thread
+    first     request -> the result that ships with the package, or None; at once, without torch
+    estimate  request -> an `Estimate`, None while nothing can be said
+    page      (result, settings as JSON) -> its chart as one HTML file that needs no network
+    text      (request, result) -> what the command line prints of it
+    """
+
+    request: type[Request]
+    run: str
+    look: str = ""
+    first: str = ""
+    estimate: str = ""
+    page: str = ""
+    text: str = ""
+
+    def part(self, name: str) -> Callable[..., Any]:
+        """One of them as a function; one that is not named answers None."""
+        where, _, function = getattr(self, name).partition(":")
+        found: Callable[..., Any] = getattr(import_module(where), function) if where else _nothing
+        return found
+
+
+def _nothing(*_arguments: Any) -> None:
+    return None
+
+
+KINDS: dict[str, Kind] = {
+    kind.request.kind: kind
+    for kind in (
+        Kind(
+            AlignRequest,
+            run="embtie_widgets.jobs.align:run_align",
+            look="embtie_widgets.jobs.align:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.estimate:estimate_align",
+            page="embtie_widgets.charts.files:alignment_page",
+            text="embtie_widgets.cli.run:describe",
+        ),
+    )
+}
