@@ -9,7 +9,7 @@ import torch
 
 from embtie_widgets.jobs.cache import entry_key, kept_or_made, latest, recall
 from embtie_widgets.jobs.estimate import experience, refuse_too_large
-from embtie_widgets.jobs.pairs import OpenPair, Roles, describe, is_here, open_pair
+from embtie_widgets.jobs.pairs import OpenPair, Roles, describe, is_here, open_pair, recent_pair
 from embtie_widgets.measures.alignment import COMPARISONS, align_many
 from embtie_widgets.measures.checks import self_pair_cosine
 from embtie_widgets.measures.plan import Settings
@@ -34,7 +34,8 @@ def look_up(request: AlignRequest) -> PairAlignment | None:
     """What an earlier run has left.  Models on this machine are opened and hashed; for those on
     the hub, which would be downloaded first, the result that came last is taken."""
     if is_here(request.a) and is_here(request.b):
-        found: PairAlignment | None = recall(entry_key(request, open_pair(request).fingerprint()))
+        pair = recent_pair(request)
+        found: PairAlignment | None = recall(entry_key(request, pair.fingerprint()))
         return found
     on_hub = [ref.ref for ref in (request.a, request.b) if not is_here(ref)]
     return latest(request) if all(map(is_hub_id, on_hub)) else None

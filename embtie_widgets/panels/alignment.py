@@ -7,18 +7,17 @@ import ipywidgets as w
 
 from embtie_widgets.charts import alignment as chart
 from embtie_widgets.charts.columns import positions
-from embtie_widgets.charts.files import alignment_page, stamped
 from embtie_widgets.charts.theme import COMPARISONS, mark_of
 from embtie_widgets.jobs import devices
-from embtie_widgets.jobs.exports import csv_bytes, summary_json
+from embtie_widgets.jobs.exports import csv_bytes
 from embtie_widgets.jobs.lookup import ask_card
 from embtie_widgets.panels.card import CardView
-from embtie_widgets.panels.exports import Offer
-from embtie_widgets.panels.fields import Field, labelled, section
+from embtie_widgets.panels.exports import Offer, csv_offer, page_offer, picture_offers, stamping
+from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.pair import PairPicker, pair_facts
-from embtie_widgets.panels.scatter import ScatterView
-from embtie_widgets.panels.tokens import TokenView
+from embtie_widgets.panels.scatter import FIRST_X, FIRST_Y, ScatterView
+from embtie_widgets.panels.tokens import FIRST_SORT, TokenView
 from embtie_widgets.panels.words import escape, interval, number, table
 from embtie_widgets.requests import AlignRequest
 from embtie_widgets.results import PairAlignment, carried
@@ -117,19 +116,34 @@ class AlignmentPanel(Panel):
             source.observe(self.callback(self._clicked), "clicked")
         return [
             self.headline,
-            _card("", self.picture, self.chart, self.caption).add_class("ep-histogram"),
-            _card("", self.scatter).add_class("ep-scatter"),
-            _card("Token", self.card.card).add_class("ep-token"),
-            _card("Tokens", self.selection_bar, self.tokens.table).add_class("ep-tokens"),
-            _card("Means", self.summary),
-            _card("By token frequency", self.bands),
-            _card("Models", self.facts),
+            card("", self.picture, self.chart, self.caption).add_class("ep-histogram"),
+            card("", self.scatter).add_class("ep-scatter"),
+            card("Token", self.card.card).add_class("ep-token"),
+            card("Tokens", self.selection_bar, self.tokens.table).add_class("ep-tokens"),
+            card("Means", self.summary),
+            card("By token frequency", self.bands),
+            card("Models", self.facts),
         ]
+
+    def build_settings(self) -> Mapping[str, Setting]:
+        """Axes and zoom of the scatter; search, order and page of the table; the token's card."""
+        scatter, table = self.scatter, self.tokens.table
+        return {
+            "x": Setting(scatter.x, "value", FIRST_X),
+            "y": Setting(scatter.y, "value", FIRST_Y),
+            "zoom": Setting(scatter.scatter, "view", []),
+            "find": Setting(table, "query", ""),
+            "only": Setting(self.state, "only", False),
+            "sort": Setting(table, "sort", FIRST_SORT),
+            "down": Setting(table, "descending", True),
+            "page": Setting(table, "page", 0),
+            "token": Setting(table, "clicked", -1),
+        }
 
     def build_exports(self) -> Iterable[Offer]:
         """Tables, page and pictures, each with its settings inside."""
         return [
-            Offer("CSV", "Every token with its numbers", ".csv", "text/csv", csv_bytes),
+            csv_offer(),
             Offer(
                 "CSV of selection",
                 "The selected tokens with their numbers",
@@ -138,17 +152,8 @@ class AlignmentPanel(Panel):
                 lambda request, result: csv_bytes(request, result, self.selection),
                 needs=lambda state: state.result is not None and bool(state.selection),
             ),
-            Offer(
-                "HTML",
-                "The chart as a page that needs no network",
-                ".html",
-                "text/html",
-                lambda request, result: alignment_page(
-                    result, summary_json(request, result)
-                ).encode(),
-            ),
-            Offer("SVG", "The histogram as a drawing", ".svg", "image/svg+xml", begin=self._svg),
-            Offer("PNG", "The histogram as a picture", ".png", "image/png", begin=self._png),
+            page_offer(),
+            *picture_offers(self.picture, chart.caption, "histogram"),
             Offer(
                 "Scatter PNG",
                 "The scatter as it is shown",
@@ -209,19 +214,8 @@ class AlignmentPanel(Panel):
             kept = carried(change["old"].tokens, change["new"].tokens, [self.card.place])
             self.open_card(min(kept, default=-1))
 
-    def _svg(self, request: Any, result: PairAlignment, done: Any, failed: Any) -> None:
-        settings = summary_json(request, result)
-        self.picture.ask("svg", chart.caption(result), settings, done, failed)
-
-    def _png(self, request: Any, result: PairAlignment, done: Any, failed: Any) -> None:
-        settings = summary_json(request, result)
-        self.picture.ask(
-            "png", chart.caption(result), "", lambda data: done(stamped(data, settings)), failed
-        )
-
     def _scatter_png(self, request: Any, result: PairAlignment, done: Any, failed: Any) -> None:
-        settings = summary_json(request, result)
-        self.scatter.scatter.png(lambda data: done(stamped(data, settings)))
+        self.scatter.scatter.png(stamping(request, result, done), failed)
 
     @staticmethod
     def _devices(chosen: str) -> list[str]:
@@ -249,11 +243,6 @@ def _holdout() -> w.FloatSlider:
         readout_format=".0%",
         continuous_update=False,
     )
-
-
-def _card(title: str, *children: w.Widget) -> w.VBox:
-    heading = [w.HTML(f'<h3 class="ep-heading">{title}</h3>')] if title else []
-    return w.VBox([*heading, *children]).add_class("ep-card")
 
 
 def _named(comparison: str) -> str:

@@ -6,10 +6,13 @@ from typing import Any
 
 import ipywidgets as w
 
+from embtie_widgets.charts.files import stamped
+from embtie_widgets.jobs.exports import csv_bytes, summary_json
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.requests.code import to_code
+from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.requests.reading import request_key
-from embtie_widgets.widgets import CopyButton, DownloadButton, File
+from embtie_widgets.widgets import CopyButton, DownloadButton, FigurePicture, File
 
 Guard = Callable[[Callable[..., Any]], Callable[..., None]]
 _FAILED = "The file could not be made."
@@ -30,6 +33,44 @@ class Offer:
     make: Callable[..., bytes] | None = None
     begin: Callable[..., None] | None = None
     needs: Callable[[PanelState], bool] = field(default=lambda state: state.result is not None)
+
+
+def csv_offer() -> Offer:
+    """Every row of the result with its numbers."""
+    return Offer("CSV", "Every token with its numbers", ".csv", "text/csv", csv_bytes)
+
+
+def page_offer() -> Offer:
+    """The chart as the page that the command line writes too."""
+
+    def make(request: Any, result: Any) -> bytes:
+        page: str = KINDS[request.kind].part("page")(result, summary_json(request, result))
+        return page.encode()
+
+    return Offer("HTML", "The chart as a page that needs no network", ".html", "text/html", make)
+
+
+def picture_offers(
+    picture: FigurePicture, caption: Callable[[Any], str], name: str = "chart"
+) -> list[Offer]:
+    """The figure beside `picture` as a drawing and as a picture, each with its settings inside."""
+
+    def svg(request: Any, result: Any, done: Any, failed: Any) -> None:
+        picture.ask("svg", caption(result), summary_json(request, result), done, failed)
+
+    def png(request: Any, result: Any, done: Any, failed: Any) -> None:
+        picture.ask("png", caption(result), "", stamping(request, result, done), failed)
+
+    return [
+        Offer("SVG", f"The {name} as a drawing", ".svg", "image/svg+xml", begin=svg),
+        Offer("PNG", f"The {name} as a picture", ".png", "image/png", begin=png),
+    ]
+
+
+def stamping(request: Any, result: Any, done: Callable[[bytes], None]) -> Callable[[bytes], None]:
+    """`done` for a picture, which gets the settings inside first."""
+    settings = summary_json(request, result)
+    return lambda data: done(stamped(data, settings))
 
 
 class ExportBar(w.HBox):

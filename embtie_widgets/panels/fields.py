@@ -1,4 +1,4 @@
-"""Controls bound to the fields of a request: one table says which control edits what."""
+"""Controls bound to the fields of a request and to the view: one table says what edits what."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import ipywidgets as w
+import traitlets as t
+
+from embtie_widgets.errors import EmbtieError
 
 
 def _same(value: Any) -> Any:
@@ -50,6 +53,47 @@ class Binding:
             self._quiet = False
 
 
+@dataclass(frozen=True)
+class Setting:
+    """A trait of a widget that says how a result is looked at, and so belongs into a link.
+
+    `usual` is the value that needs no word in the link; its kind (text, truth, whole number or
+    list of numbers) is that of the trait.
+    """
+
+    owner: Any
+    trait: str
+    usual: Any
+
+    def text(self) -> str | None:
+        """The value as a link writes it; None where it is the usual one, or there is none yet."""
+        value = getattr(self.owner, self.trait)
+        if value is None or value == self.usual:
+            return None
+        if isinstance(value, bool):
+            return str(value).lower()
+        return ",".join(f"{x:.5g}" for x in value) if isinstance(value, list) else str(value)
+
+    def take(self, text: str) -> None:
+        """Set the value from such a text; an EmbtieError where it is none of this view's."""
+        try:
+            setattr(self.owner, self.trait, self._read(text))
+        except (ValueError, t.TraitError):
+            raise EmbtieError(
+                "The link asks for a view that there is not here.",
+                "What could be shown is shown; choose the rest by hand.",
+            ) from None
+
+    def _read(self, text: str) -> Any:
+        if isinstance(self.usual, bool):
+            return {"true": True, "false": False}[text] if text in ("true", "false") else text
+        if isinstance(self.usual, int):
+            return int(text[:12])
+        if isinstance(self.usual, list):
+            return [float(part) for part in text.split(",")]
+        return text
+
+
 def labelled(control: w.Widget, tooltip: str) -> w.Widget:
     """The control with its label above it and a tooltip for hand and screen reader."""
     control.tooltip = tooltip
@@ -61,3 +105,9 @@ def section(title: str, *children: w.Widget) -> w.VBox:
     """Controls that belong together, under a small heading."""
     heading = w.HTML(f'<h3 class="ep-heading">{title}</h3>')
     return w.VBox([heading, *children]).add_class("ep-section")
+
+
+def card(title: str, *children: w.Widget) -> w.VBox:
+    """Views that belong together, on a surface of their own; without a title, no heading."""
+    heading = [w.HTML(f'<h3 class="ep-heading">{title}</h3>')] if title else []
+    return w.VBox([*heading, *children]).add_class("ep-card")

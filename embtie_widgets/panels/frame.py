@@ -27,7 +27,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.run import estimate, first
 from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
 from embtie_widgets.panels.exports import ExportBar, Offer
-from embtie_widgets.panels.fields import Binding, Field
+from embtie_widgets.panels.fields import Binding, Field, Setting
 from embtie_widgets.panels.guard import guard
 from embtie_widgets.panels.links import PanelLink
 from embtie_widgets.panels.notice import Notice
@@ -70,20 +70,22 @@ class Panel(w.VBox):
         self._job: Job | None = None
         self._answer: _Answer | None = None
         self._drawing = False
-        self._wanted: Link | None = None
         self.notice, self.runbar, self.theme = Notice(), RunBar(self.state), ThemeWatch()
         self.selection_bar = SelectionBar(self.state)
         fields, controls = self.build_controls()
         self._binding = Binding(fields, self.callback(self._edited))
         self._binding.write(request)
         self.results = w.VBox(list(self.build_views())).add_class("ep-results")
+        self._settings = dict(self.build_settings())
+        for setting in self._settings.values():
+            setting.owner.observe(self.callback(self._looked_otherwise), setting.trait)
         self.link = PanelLink(self.state, self.open_link, self.callback)
         offers = list(self.build_exports())
         self.exports = ExportBar(self.state, self.link.copy, offers, self.callback)
         unseen = [style(), self.theme, self.link.page, Fit()]
         super().__init__([*unseen, self._head(), self._body(controls)])
         self.add_class("embtie-panel")
-        self.runbar.run.on_click(self.callback(lambda _: self.start()))
+        self.runbar.run.on_click(self.callback(self._run_clicked))
         self.runbar.cancel.on_click(self.callback(lambda _: self.cancel()))
         self.state.observe(self.callback(self._restate), ["request", "result", "answered", "phase"])
         self.state.observe(self.callback(self._reselect), ["selection", "found"])
@@ -100,6 +102,11 @@ class Panel(w.VBox):
     def build_views(self) -> Iterable[w.Widget]:
         """Charts and tables, in the order shown; made once."""
         return []
+
+    def build_settings(self) -> Mapping[str, Setting]:
+        """How the result is looked at, by a short name: what a link carries beside the request.
+        A link sets them in this order."""
+        return {}
 
     def build_exports(self) -> Iterable[Offer]:
         """The files that the export bar offers, beside the link and the code."""
@@ -210,11 +217,18 @@ class Panel(w.VBox):
             self.edited()
             self._finished(Outcome(self.request, result=result, cached=True))
 
+    def _run_clicked(self, _click: Any) -> None:
+        """Run what the controls say, and say what in them cannot be, never run something else."""
+        self.state.request = self._binding.read(self.request)
+        self.start()
+
     def _edited(self, _change: Any) -> None:
+        self.state.wanted = None
         self._changed(self._binding.read(self.request))
 
     def _changed(self, request: Any) -> None:
-        """Take over a request: run it where that is quick, else say what it would cost."""
+        """Take over a request: run it where that is quick, else see whether its result is there
+        from an earlier run, and wait for Run."""
         self.state.request = request
         self.notice.clear()
         self.runbar.expect(None)
@@ -223,18 +237,18 @@ class Panel(w.VBox):
             self._stop_looking()
         if request == self.state.answered and self.state.phase == "idle":
             return
-        if self._estimate(request) is None and self.state.phase == "idle":
+        if not self._quick_or_expected() and self.state.phase == "idle":
             self._started("looking", self._runner.look)
-        else:
-            self._run_or_expect()
 
-    def _run_or_expect(self) -> None:
-        """Run what is quick; say what everything else would cost."""
+    def _quick_or_expected(self) -> bool:
+        """Run what is quick; of everything else say what it would cost."""
         estimate = self._estimate(self.request)
-        if estimate is not None and estimate.seconds < AT_ONCE_SECONDS:
+        quick = estimate is not None and estimate.seconds < AT_ONCE_SECONDS
+        if quick:
             self.start()
         else:
             self.runbar.expect(estimate)
+        return quick
 
     def _stop_looking(self) -> None:
         if self._job is not None:
@@ -261,7 +275,7 @@ class Panel(w.VBox):
         looked, self.state.phase, self.state.stage = self.state.phase == "looking", "idle", None
         if looked and outcome.result is None and outcome.error is None:
             if not outcome.cancelled:
-                self._run_or_expect()
+                self._quick_or_expected()
             return
         if outcome.error is not None:
             self.notice.show(outcome.error)
@@ -269,7 +283,7 @@ class Panel(w.VBox):
             self._draw(outcome.result)
             with self.state.hold_trait_notifications():
                 self.state.result, self.state.answered = outcome.result, outcome.request
-            self._select_wanted()
+            self._show_wanted()
         self.state.ended = outcome
 
     def _draw(self, result: Any) -> None:
@@ -291,17 +305,39 @@ class Panel(w.VBox):
         return carried(before, after, self.selection)
 
     def open_link(self, link: Link) -> None:
-        """Take over what a link holds; its tokens are chosen once its result is there."""
-        self._wanted = link
+        """Take over what a link holds; its tokens and its view wait for its result."""
+        self.state.wanted = link
         self.request = link.request
-        self._select_wanted()
+        self._show_wanted()
 
-    def _select_wanted(self) -> None:
-        if self._wanted is not None and self._wanted.request == self.state.answered:
-            wanted, self._wanted = self._wanted, None
-            known = len(getattr(self.result, "tokens", ()))
-            if wanted.tokens:
-                self.state.choose([i for i in wanted.tokens if i < known])
+    def _show_wanted(self) -> None:
+        wanted = self.state.wanted
+        if wanted is None or wanted.request != self.state.answered:
+            return
+        known = len(getattr(self.result, "tokens", ()))
+        if wanted.tokens:
+            self.state.choose([i for i in wanted.tokens if i < known])
+        self._take_view(wanted.view)
+        self.state.wanted = None
+
+    def _take_view(self, view: Mapping[str, str]) -> None:
+        known = {name: view[name] for name in self._settings if name in view}
+        for name, text in known.items():
+            try:
+                self._settings[name].take(text)
+            except EmbtieError as error:
+                self.notice.show(error)
+        if len(known) < len(view):
+            self.notice.show(
+                EmbtieError(
+                    "The link holds settings of a view that this panel does not have.",
+                    "The rest of it is shown.",
+                )
+            )
+
+    def _looked_otherwise(self, _change: Any) -> None:
+        texts = {name: setting.text() for name, setting in self._settings.items()}
+        self.state.view = {name: text for name, text in texts.items() if text is not None}
 
     def _reselect(self, _change: Any) -> None:
         if not self._drawing:

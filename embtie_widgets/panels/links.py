@@ -7,7 +7,7 @@ from embtie_widgets.panels.state import PanelState
 from embtie_widgets.requests.link import Link, decode, encode
 from embtie_widgets.widgets import CopyButton, LinkState
 
-_TITLE = "A link that opens the page with these settings and, where they are few, these tokens"
+_TITLE = "A link that opens the page as it is: settings, view and, if they are few, chosen tokens"
 _NOT_HERE = "A notebook's address carries no settings; Copy code does, and so does a served page"
 
 
@@ -27,7 +27,9 @@ class PanelLink:
         self.page = LinkState()
         self.copy = CopyButton(label="Copy link", title=_TITLE, disabled=True).add_class("ep-link")
         self.page.observe(callback(lambda _: self._opened()), "page")
-        state.observe(callback(lambda _: self._follow()), ["request", "selection"])
+        state.observe(
+            callback(lambda _: self._follow()), ["request", "selection", "view", "wanted"]
+        )
 
     def _opened(self) -> None:
         """The page has said where it is.  A link that cannot be read is told; then the default."""
@@ -43,5 +45,9 @@ class PanelLink:
 
     def _follow(self) -> None:
         if self._came:
-            self.page.query = encode(self._state.request, self._state.selection)
+            shown, wanted = self._state, self._state.wanted
+            if wanted is not None:
+                self.page.query = encode(wanted.request, wanted.tokens, wanted.view)
+            else:
+                self.page.query = encode(shown.request, shown.selection, shown.view)
             self.copy.text = self.page.url

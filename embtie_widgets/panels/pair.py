@@ -1,11 +1,12 @@
 """Choosing two models, and what is known of them once they were read."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import ipywidgets as w
 import traitlets as t
 
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import catalogue
 from embtie_widgets.panels.fields import Field, labelled
 from embtie_widgets.panels.words import escape, table
@@ -24,10 +25,11 @@ _REF_HELP = "bundled name, hub id, folder or GGUF file"
 class ModelPicker(w.VBox):
     """One model: its reference with suggestions from the catalogue, and its revision.
 
-    `value` is the ModelRef; an empty reference leaves it as it was.
+    `value` is the ModelRef, or what was typed where that is none: its fields as they stand, which
+    a request refuses with a sentence.
     """
 
-    value = t.Instance(ModelRef)
+    value = t.Union([t.Instance(ModelRef), t.Dict()])
 
     def __init__(self, label: str, value: ModelRef) -> None:
         self.ref = SearchPicker(label=label, placeholder=_REF_HELP, hits=_hits(""))
@@ -58,6 +60,8 @@ class ModelPicker(w.VBox):
         self.ref.hits = _hits(self.ref.query)
 
     def _show(self) -> None:
+        if not isinstance(self.value, ModelRef):
+            return
         self._quiet = True
         try:
             self.ref.value, self.revision.value = self.value.ref, self.value.revision or ""
@@ -66,13 +70,18 @@ class ModelPicker(w.VBox):
             self._quiet = False
 
     def _edited(self, _change: Any) -> None:
-        if self._quiet or not self.ref.value.strip():
+        if self._quiet:
             return
-        ref, revision = self.ref.value.strip(), self.revision.value.strip() or None
+        typed: dict[str, Any] = {"ref": self.ref.value.strip()}
+        typed["revision"] = self.revision.value.strip() or None
+        before = self.value
         # Companion files and the choice of a tie belong to the model they were given for.
-        known = self.value if ref == self.value.ref else ModelRef(ref)
-        tied = self.as_tied.value and ref == self.value.ref
-        self.value = replace(known, revision=revision, treat_as_tied=tied)
+        if isinstance(before, ModelRef) and typed["ref"] == before.ref:
+            typed = before.to_dict() | typed | {"treat_as_tied": self.as_tied.value}
+        try:
+            self.value = ModelRef(**typed)
+        except EmbtieError:
+            self.value = typed
 
 
 def _hits(text: str) -> list[dict[str, str]]:

@@ -13,7 +13,8 @@ from embtie_widgets.results import PairAlignment
 from embtie_widgets.widgets import TokenScatter
 from embtie_widgets.widgets.codes import value_range
 
-_FIRST_X, _FIRST_Y = ("In->Tied", "log_count"), ("Out->Tied", "In->Out")
+FIRST_X, FIRST_Y = "In->Tied", "Out->Tied"
+_NEXT_X, _NEXT_Y = "log_count", "In->Out"  # where the result has no such comparison
 
 
 class ScatterView(w.VBox):
@@ -58,8 +59,8 @@ class ScatterView(w.VBox):
     def _axes(self) -> tuple[Column, Column]:
         assert self._columns is not None  # noqa: S101 - both callers have drawn a result
         return (
-            self._columns.get(self.x.value or "", *_FIRST_X),
-            self._columns.get(self.y.value or "", *_FIRST_Y),
+            self._columns.get(self.x.value or "", FIRST_X, _NEXT_X),
+            self._columns.get(self.y.value or "", FIRST_Y, _NEXT_Y),
         )
 
     def _show(self, x: Column, y: Column) -> None:

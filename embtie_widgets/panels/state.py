@@ -15,6 +15,8 @@ class PanelState(t.HasTraits):
     ended      how the last job ended: its `Outcome`, None before the first
     selection  the chosen tokens, by their place in `result.tokens`; shared by all views
     only       whether tables show the chosen tokens alone; never true of an empty selection
+    view       how the result is looked at, where that is not as usual: names and texts for links
+    wanted     the `Link` whose result is still to come, None otherwise
     found      the tokens that a search has found, None while there is none; they are lit in the
                charts in place of the selection, which stays
     """
@@ -27,6 +29,8 @@ class PanelState(t.HasTraits):
     ended = t.Any(None)
     selection = t.Instance(frozenset, ())
     only = t.Bool(False)
+    view = t.Dict()
+    wanted = t.Any(None)
     found = t.Instance(frozenset, allow_none=True)
 
     @property

@@ -8,7 +8,8 @@ from embtie_widgets.panels.state import PanelState, ids_of
 from embtie_widgets.results import PairAlignment
 from embtie_widgets.widgets import TokenTable
 
-_FIRST_SORTS = ("count", "Out->Tied")
+FIRST_SORT = "count"
+_NEXT_SORTS = (FIRST_SORT, "Out->Tied")
 _LONGEST_QUERY = 200
 
 
@@ -36,7 +37,7 @@ class TokenView:
         self.table.columns = self._rows.columns
         names = [column["name"] for column in self._rows.columns]
         if self.table.sort not in names:
-            self.table.sort = next((name for name in _FIRST_SORTS if name in names), "token")
+            self.table.sort = next((name for name in _NEXT_SORTS if name in names), "token")
         self._state.found = self._found()
         self.refresh()
 

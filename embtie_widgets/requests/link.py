@@ -1,9 +1,10 @@
 """A request as the query of a link: short, readable, versioned, and read with distrust."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, fields
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests.fields import choice
@@ -14,26 +15,36 @@ from embtie_widgets.requests.request import Request
 
 LENGTH_LIMIT = 16 * 1024
 TOKEN_LIMIT = 64
+VIEW_LIMIT = 200
 _FIELD_LIMIT = 64
-_VERSION, _KIND, _TOKENS = "embtie", "kind", "tokens"
+_VERSION, _KIND, _TOKENS, _VIEW = "embtie", "kind", "tokens", "view."
 _FLAGS = {"true": True, "false": False}
 _HINT = "Copy the link again where it came from; the page opens with what it shows by itself."
 
 
 @dataclass(frozen=True)
 class Link:
-    """What a link holds: a request, and chosen tokens by their place in its result."""
+    """What a link holds: a request, chosen tokens by their place in its result, and how it is
+    looked at, as names and texts that the panel reads."""
 
     request: Request
     tokens: frozenset[int] = frozenset()
+    view: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-def encode(request: Request, tokens: Collection[int] = ()) -> str:
-    """The query: what differs from the defaults, and up to 64 chosen tokens; empty for neither.
+_NO_VIEW: Mapping[str, str] = {}
 
-    A larger choice is left out.
+
+def encode(
+    request: Request, tokens: Collection[int] = (), view: Mapping[str, str] = _NO_VIEW
+) -> str:
+    """The query: what differs from the defaults, up to 64 chosen tokens, and the view; empty for
+    none of them.
+
+    A larger choice, or a setting of the view that is longer than 200 characters, is left out.
     """
     items = list(_changed(request, type(request)()))
+    items += [(_VIEW + name, text) for name, text in view.items() if len(text) <= VIEW_LIMIT]
     if 0 < len(tokens) <= TOKEN_LIMIT:
         items.append((_TOKENS, ".".join(map(str, sorted(tokens)))))
     head = [(_VERSION, str(request.version)), (_KIND, request.kind)]
@@ -49,16 +60,18 @@ def decode(query: str) -> Link | None:
         return None
     try:
         tokens = _tokens(given.pop(_TOKENS, ""))
+        view = {name: given.pop(name) for name in list(given) if name.startswith(_VIEW)}
         kind = choice(_KIND, given.pop(_KIND, ""), tuple(KINDS))
         plain = {_VERSION: _whole(_VERSION, given.pop(_VERSION)), _KIND: kind}
-        return Link(read_request(plain | _fields(KINDS[kind].request(), given)), tokens)
+        request = read_request(plain | _fields(KINDS[kind].request(), given))
+        return Link(request, tokens, _checked_view(view))
     except EmbtieError as error:
         raise EmbtieError(f"This link cannot be opened: {error.message}", _HINT) from None
 
 
 def _changed(request: Any, default: Any) -> Iterator[tuple[str, str]]:
     """Name and text of every field that differs; those of a model as `a`, `a.revision`."""
-    for field in fields(request):
+    for field in dataclasses.fields(request):
         value, usual = getattr(request, field.name), getattr(default, field.name)
         if value == usual:
             continue
@@ -70,6 +83,9 @@ def _changed(request: Any, default: Any) -> Iterator[tuple[str, str]]:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        # A comma inside a name is not one between two.
+        return ",".join(quote(name, safe="/:") for name in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -108,6 +124,8 @@ def _value(name: str, text: str, usual: Any) -> Any:
         return _whole(name, text)
     if isinstance(usual, float):
         return _number(text)
+    if isinstance(usual, tuple):
+        return tuple(unquote(name) for name in text.split(",")) if text else ()
     return text
 
 
@@ -129,3 +147,9 @@ def _tokens(text: str) -> frozenset[int]:
     if len(parts) > TOKEN_LIMIT:
         raise EmbtieError(f"It names more than {TOKEN_LIMIT} tokens.", _HINT)
     return frozenset(_whole(_TOKENS, part) for part in parts)
+
+
+def _checked_view(given: dict[str, str]) -> dict[str, str]:
+    if any(len(text) > VIEW_LIMIT for text in given.values()):
+        raise EmbtieError(f"A setting of its view has more than {VIEW_LIMIT} characters.", _HINT)
+    return {name.removeprefix(_VIEW): text for name, text in given.items()}

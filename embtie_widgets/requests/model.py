@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import fields
 
 
@@ -24,6 +25,11 @@ class ModelRef:
     treat_as_tied: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.ref, str) and not self.ref.strip():
+            raise EmbtieError(
+                "No model is named.",
+                "Give a bundled name, a hub id such as EleutherAI/pythia-70m, a folder or a file.",
+            )
         fields.text("ref", self.ref)
         for name in ("revision", "output_file", "tokens_file"):
             fields.optional_text(name, getattr(self, name))

@@ -98,7 +98,8 @@ class LinkState(anywidget.AnyWidget):
 
 
 class ThemeWatch(anywidget.AnyWidget):
-    """Whether the page is light or dark, followed; it shows nothing and need not be displayed.
+    """Whether the page is light or dark, followed; it shows nothing, but works only where it is
+    displayed.
 
     `known` is False until the page has said so.
     """

@@ -6,6 +6,8 @@ and a page with WebGL painted in 173 ms what typed arrays on a plain canvas pain
 is a plain canvas: nothing is lost with a graphics context, and every browser shows the same.
 """
 
+import math
+import threading
 from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
@@ -23,6 +25,7 @@ from embtie_widgets.widgets.codes import (
     value_range,
 )
 
+_HIDDEN_SECONDS = 1.0
 _PARTS = ("points", "raster", "axes", "hands", "tools")
 
 
@@ -78,9 +81,16 @@ class TokenScatter(anywidget.AnyWidget):
     def __init__(self, **traits: Any) -> None:
         ranges = {"x_range": (0.0, 1.0), "y_range": (0.0, 1.0), "color_range": (0.0, 1.0)}
         super().__init__(**ranges | traits)
-        self._pictures: dict[int, Callable[[bytes], None]] = {}
+        self._pictures: dict[int, tuple[Callable[[bytes], None], Callable[[str], None]]] = {}
         self._requests = count()
         self.on_msg(self._receive)
+
+    @traitlets.validate("view")
+    def _check_view(self, proposal: dict[str, Any]) -> list[float]:
+        ends = list(proposal["value"])
+        if ends and not (len(ends) == 4 and all(map(math.isfinite, ends))):
+            raise traitlets.TraitError("A view is four finite numbers, or none.")
+        return ends
 
     def show(
         self,
@@ -130,23 +140,45 @@ class TokenScatter(anywidget.AnyWidget):
             places = wanted[(wanted >= 0) & (wanted < self.n)]
         self.selection = pack_selection(places, self.n)
 
-    def png(self, callback: Callable[[bytes], None], scale: float = 2.0) -> None:
-        """Ask the page for a picture of what it shows; the callback gets the file's bytes.
-
-        A chart that is not on screen does not answer.
-        """
+    def png(
+        self,
+        done: Callable[[bytes], None],
+        failed: Callable[[str], None],
+        scale: float = 2.0,
+        patience: float = 15.0,
+    ) -> None:
+        """Ask the page for a picture of what it shows: `done` gets the file, or `failed` a
+        sentence where the chart is hidden or no page answers within `patience` seconds."""
         request = next(self._requests)
-        self._pictures[request] = callback
+        self._pictures[request] = (done, failed)
+        self._give_up(request, patience, "No page with this chart has answered; try again there.")
         self.send({"kind": "png", "request": request, "scale": scale})
 
+    def _give_up(self, request: int, seconds: float, why: str) -> None:
+        late = threading.Timer(seconds, self._settle, (request, None, why))
+        late.daemon = True
+        late.start()
+
+    def _settle(self, request: int, picture: bytes | None, why: str = "") -> None:
+        """Answer once; a second view of the same chart answers too, and is not heard."""
+        done, failed = self._pictures.pop(request, (None, None))
+        if failed is not None and picture is None:
+            failed(why)
+        elif done is not None and picture is not None:
+            done(picture)
+
     def _receive(self, _widget: Any, content: dict[str, Any], buffers: list[Any]) -> None:
-        if content.get("kind") == "hover" and self.describe is not None:
+        kind = content.get("kind")
+        if kind == "hover" and self.describe is not None:
             token = int(content["id"])
             self.send({"kind": "hover", "id": token, "text": safe_text(self.describe(token))})
-        if content.get("kind") == "png":
-            callback = self._pictures.pop(content["request"], None)
-            if callback is not None:  # a second view of the same chart answers too
-                callback(bytes(buffers[0]))
+        if kind == "png":
+            self._settle(content.get("request", -1), bytes(buffers[0]))
+        if kind == "hidden":
+            # Another view of the chart may be on screen and takes a moment.
+            self._give_up(
+                content.get("request", -1), _HIDDEN_SECONDS, "The chart is not on screen."
+            )
 
 
 def shade(values: Array, limits: tuple[float, float]) -> bytes:

@@ -97,8 +97,28 @@ def test_a_pick_changes_the_model_and_forgets_what_belonged_to_the_other(
     assert panel.request.a == ModelRef("nano-tied")
     panel.pair.a.revision.value = "step10"
     assert panel.request.a == ModelRef("nano-tied", revision="step10")
+
+
+def test_an_empty_model_is_told_when_typed_and_again_on_run_which_runs_nothing_else(
+    panel: AlignmentPanel, runner: FakeRunner
+) -> None:
+    before, jobs = panel.request, len(runner.jobs)
     panel.pair.a.ref.value = "  "
-    assert panel.request.a == ModelRef("nano-tied", revision="step10")
+    assert "No model is named" in panel.notice.value
+    panel.notice.clear()
+    panel.runbar.run.click()
+    assert "No model is named" in panel.notice.value
+    assert (panel.request, len(runner.jobs)) == (before, jobs)
+    panel.pair.a.ref.value = "nano-untied"
+    assert panel.notice.value == ""
+
+
+@pytest.mark.parametrize("typed", ["x" * 2000, "a\x07b"])
+def test_a_name_that_no_model_can_have_is_told(panel: AlignmentPanel, typed: str) -> None:
+    panel.pair.b.ref.value = typed
+    assert "printable characters" in panel.notice.value
+    panel.pair.b.revision.value = "main"
+    assert "printable characters" in panel.notice.value
 
 
 def test_the_picker_searches_the_catalogue(panel: AlignmentPanel) -> None:

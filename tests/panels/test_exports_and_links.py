@@ -191,3 +191,69 @@ def test_a_notebook_has_no_link_of_its_own_to_copy(panel: AlignmentPanel) -> Non
     open_page(panel, "embtie=1&kind=align&map=orthogonal", host="lab")
     assert panel.link.copy.disabled
     assert panel.request == AlignRequest()
+
+
+def test_a_link_reopens_the_view_too(panel: AlignmentPanel, runner: FakeRunner) -> None:
+    panel.scatter.x.value, panel.scatter.y.value = "bytes", "norm Tied"
+    panel.scatter.scatter.view = [0.5, 2.25, -1.0, 3.0]
+    table = panel.tokens.table
+    table.sort, table.descending, table.query, table.page = "row_b", False, "wörd & <b>", 0
+    table.clicked = 4
+    open_page(panel, "")
+    query = panel.link.page.query
+    other = AlignmentPanel(parts={**parts(runner, Cost()), "ask": lambda *_: None})
+    open_page(other, query)
+    assert (other.scatter.x.value, other.scatter.y.value) == ("bytes", "norm Tied")
+    assert other.scatter.scatter.view == [0.5, 2.25, -1.0, 3.0]
+    shown = other.tokens.table
+    assert (shown.sort, shown.descending, shown.query) == ("row_b", False, "wörd & <b>")
+    assert other.card.card.token == "$x$"
+    assert other.link.page.query == query
+
+
+def test_a_view_as_usual_needs_no_word_in_the_link(panel: AlignmentPanel) -> None:
+    open_page(panel, "")
+    panel.scatter.x.value = "bytes"
+    assert panel.link.page.query == "embtie=1&kind=align&view.x=bytes"
+    panel.scatter.x.value = "In->Tied"
+    assert panel.link.page.query == ""
+
+
+def test_the_view_of_a_link_waits_for_its_result_and_stays_in_the_address(
+    panel: AlignmentPanel, runner: FakeRunner
+) -> None:
+    runner.at_once = False
+    open_page(panel, query := "embtie=1&kind=align&map=orthogonal&view.x=bytes&tokens=7")
+    assert panel.link.page.query == query
+    runner.jobs[-1].finish()
+    assert (panel.scatter.x.value, panel.selection) == ("bytes", {7})
+    assert panel.link.page.query == query
+
+
+@pytest.mark.parametrize(
+    "view",
+    ["x=<b>", "zoom=1,2", "zoom=nan,1,1,2", "page=x", "down=maybe", "shell=rm", "only=2"],
+)
+def test_a_view_that_is_not_here_is_told_and_the_rest_is_shown(
+    panel: AlignmentPanel, view: str
+) -> None:
+    open_page(panel, f"embtie=1&kind=align&map=orthogonal&view.y=bytes&view.{view}")
+    assert "view that" in panel.notice.value
+    assert "<b>" not in panel.notice.value
+    assert (panel.request.map, panel.scatter.y.value) == ("orthogonal", "bytes")
+
+
+def test_the_scatter_picture_is_asked_of_the_page_and_told_where_it_is_not(
+    panel: AlignmentPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scatter = panel.scatter.scatter
+    asked = sent(scatter, monkeypatch)
+    button = panel.exports.files["Scatter PNG"]
+    messages = sent(button, monkeypatch)
+    button._receive(button, {"kind": "ask"}, [])
+    scatter._receive(scatter, {"kind": "png", "request": asked[0][0]["request"]}, [tiny_png()])
+    [(_, [file])] = messages
+    assert read_request(stamp_of(file)["request"]) == AlignRequest()
+    button._receive(button, {"kind": "ask"}, [])
+    scatter._settle(asked[1][0]["request"], None, "The chart is not on the page.")
+    assert messages[-1][0] == {"kind": "failed", "message": "The chart is not on the page."}

@@ -77,7 +77,7 @@ def test_a_costly_change_waits_for_run_and_says_what_it_costs(runner: FakeRunner
     panel.k.value = 5
     assert not runner.jobs
     assert "1 min 15 s" in panel.runbar.text.value
-    assert "1.4 GB" in panel.runbar.text.value
+    assert "1.4 GB of memory" in panel.runbar.text.value
     panel.runbar.run.click()
     assert runner.jobs[-1].request == ToyRequest(k=5)
 
@@ -87,6 +87,76 @@ def test_a_change_of_unknown_cost_waits_for_run(runner: FakeRunner) -> None:
     panel.k.value = 5
     assert not runner.jobs
     assert not panel.runbar.run.disabled
+
+
+def test_before_waiting_for_run_an_earlier_result_is_looked_for(runner: FakeRunner) -> None:
+    runner.in_vain = False
+    panel = ToyPanel(ToyRequest(), **parts(runner, Cost(75)))
+    panel.k.value = 5
+    assert "looking for an earlier result" in panel.runbar.text.value
+    assert not panel.runbar.run.disabled
+    assert not panel.runbar.cancel.disabled
+    runner.looks[-1].finish("kept")
+    assert (panel.drawn, panel.state.answered) == (["kept"], ToyRequest(k=5))
+    assert not runner.jobs
+
+
+def test_a_look_in_vain_starts_what_has_turned_out_to_be_quick(runner: FakeRunner) -> None:
+    runner.in_vain = False
+    panel = ToyPanel(ToyRequest(), **parts(runner, None))
+    panel.k.value = 5
+    panel._estimate = lambda _: Cost()
+    runner.looks[-1].find_nothing()
+    assert [job.request for job in runner.jobs] == [ToyRequest(k=5)]
+
+
+def test_a_look_is_dropped_for_newer_settings_and_for_run(runner: FakeRunner) -> None:
+    runner.in_vain = False
+    panel = ToyPanel(ToyRequest(), **parts(runner, None))
+    panel.k.value = 5
+    panel.k.value = 6
+    runner.looks[0].finish("old")
+    assert panel.drawn == []
+    panel.runbar.run.click()
+    runner.looks[1].finish("late")
+    assert panel.drawn == []
+    runner.jobs[-1].finish("run")
+    assert panel.drawn == ["run"]
+
+
+def test_a_look_can_be_cancelled_and_its_fault_is_told(runner: FakeRunner) -> None:
+    runner.in_vain = False
+    panel = ToyPanel(ToyRequest(), **parts(runner, None))
+    panel.k.value = 5
+    panel.runbar.cancel.click()
+    assert panel.state.phase == "idle"
+    assert panel.runbar.cancel.disabled
+    panel.k.value = 6
+    runner.looks[-1].fail("There is no folder there.")
+    assert "no folder there" in panel.notice.value
+    assert "Failed; see the message." in panel.runbar.text.value
+    panel.k.value = 7
+    assert "Failed" not in panel.runbar.text.value
+
+
+def test_run_never_runs_something_else_than_the_controls_say(
+    panel: ToyPanel, runner: FakeRunner
+) -> None:
+    panel.k.value = -1
+    panel.notice.clear()
+    panel.runbar.run.click()
+    assert "expected at least 0" in panel.notice.value
+    assert not runner.jobs
+
+
+def test_a_failed_run_says_where_to_look_until_the_settings_change(
+    panel: ToyPanel, runner: FakeRunner
+) -> None:
+    panel.start()
+    runner.jobs[-1].fail()
+    assert "Failed; see the message." in panel.runbar.text.value
+    panel.k.value = 4
+    assert "Failed" not in panel.runbar.text.value
 
 
 def test_the_earlier_result_stays_dimmed_until_the_new_one_is_whole(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from embtie_widgets import widgets
 from embtie_widgets.widgets import CopyButton, DownloadButton, File, LinkState, ThemeWatch
 from tests.widgets.widget_harness import HarnessPage
 
@@ -155,6 +156,12 @@ def test_the_theme_is_told_and_followed(open_page: OpenPage) -> None:
     assert (watch.theme, watch.known) == ("dark", True)
     browser.page.evaluate("document.body.dataset.jpThemeLight = 'true'")
     browser.until(lambda: watch.theme == "light")
+
+
+@pytest.mark.parametrize("name", widgets.__all__)
+def test_no_widget_speaks_before_it_is_shown(name: str) -> None:
+    """What the kernel changes in answer would be lost on widgets that the page has not made."""
+    assert "initialize" not in str(getattr(getattr(widgets, name), "_esm", ""))
 
 
 @pytest.mark.browser

@@ -1,11 +1,13 @@
 """The token scatter: what it sends, and that a real browser draws and selects every point."""
 
 import struct
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from traitlets import TraitError
 
 from embtie_widgets.widgets import TokenScatter, shade
 from tests.widgets.widget_harness import HarnessPage
@@ -365,7 +367,7 @@ def test_the_view_of_the_kernel_is_shown(open_page: Callable[..., HarnessPage]) 
 def test_a_picture_comes_back_with_axes_and_title(open_page: Callable[..., HarnessPage]) -> None:
     browser = mount(open_page(), scatter := scatter_of(title="All tokens"))
     got: list[bytes] = []
-    scatter.png(got.append, scale=2)
+    scatter.png(got.append, pytest.fail, scale=2)
     browser.until(lambda: got)
     assert got[0].startswith(b"\x89PNG\r\n")
     width, height = struct.unpack(">II", got[0][16:24])
@@ -373,6 +375,44 @@ def test_a_picture_comes_back_with_axes_and_title(open_page: Callable[..., Harne
     assert plot is not None
     assert width == 2 * plot["width"]
     assert height > 2 * plot["height"]
+
+
+@pytest.mark.browser
+def test_a_chart_that_is_not_shown_says_so_instead_of_a_picture(
+    open_page: Callable[..., HarnessPage],
+) -> None:
+    browser = mount(open_page(), scatter := scatter_of())
+    browser.page.add_style_tag(content="#w { display: none }")
+    said: list[str] = []
+    scatter.png(pytest.fail, said.append, patience=60)
+    browser.until(lambda: said)
+    assert "not on the page" in said[0]
+
+
+@pytest.mark.browser
+def test_a_chart_scrolled_out_of_sight_gives_its_picture(
+    open_page: Callable[..., HarnessPage],
+) -> None:
+    browser = mount(open_page(), scatter := scatter_of())
+    browser.page.evaluate("document.body.style.paddingTop = '5000px'")
+    got: list[bytes] = []
+    scatter.png(got.append, pytest.fail)
+    browser.until(lambda: got)
+
+
+def test_where_no_page_answers_a_picture_is_given_up() -> None:
+    given_up, said = threading.Event(), []
+    scatter_of().png(pytest.fail, lambda why: (said.append(why), given_up.set()), patience=0.01)
+    assert given_up.wait(10)
+    assert "try again" in said[0]
+
+
+def test_a_view_is_four_finite_numbers_or_none() -> None:
+    scatter = scatter_of()
+    for bad in ([1.0], [0.0, 1.0, 0.0, float("nan")]):
+        with pytest.raises(TraitError, match="four finite"):
+            scatter.view = bad
+    scatter.view = [0.0, 1.0, 0.0, 1.0]
 
 
 @pytest.mark.browser

@@ -366,7 +366,12 @@ class ScatterView {
 
   // A picture of what is on screen, larger by `scale`: title, chart, and the line below it.
   async sendPicture({ request, scale }) {
-    if (!this.styled || this.plot.clientWidth === 0) return; // a hidden view has nothing to show
+    if (!this.styled) this.readStyles();
+    if (!this.styled || this.plot.clientWidth === 0) { // a hidden view has nothing to show
+      this.model.send({ kind: "hidden", request });
+      return;
+    }
+    this.drawNow(); // what has changed while the page slept
     const before = this.ratio;
     this.ratio = scale;
     this.drawPoints();

@@ -175,7 +175,7 @@ class SearchView {
   }
 
   leave() {
-    if (this.typed && this.model.get("free_text") && this.box.value.trim()) this.takeText();
+    if (this.typed && this.model.get("free_text")) this.takeText();
     this.typed = false;
     this.askSoon.cancel();
     this.hide();

@@ -1,6 +1,9 @@
 // Tells the kernel whether the page is light or dark, now and whenever that changes.
 
-function initialize({ model }) {
+// Told when it is shown and not before: on a kernel that had started beforehand, what the kernel
+// changes in answer would be lost on widgets that the page has not made yet.
+function render({ model, el }) {
+  el.style.display = "none";
   const control = new AbortController();
   const tell = () => {
     if (model.get("theme") === pageTheme() && model.get("known")) return;
@@ -13,4 +16,4 @@ function initialize({ model }) {
   return () => control.abort();
 }
 
-export default { initialize, render: ({ el }) => { el.style.display = "none"; } };
+export default { render };
