@@ -18,28 +18,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import Request
 from embtie_widgets.requests.reading import to_json
 from embtie_widgets.results.storage import from_bytes, to_bytes
+from embtie_widgets.sources.place import results_folder
 
 logger = logging.getLogger("embtie.cache")
 
 # Raise it whenever a measure gives other numbers than before.
 MEASURES = 1
 SIZE_LIMIT = 2**30
-_VARIABLE = "EMBTIE_CACHE"
 _KEY = re.compile(r"[0-9a-z]{1,64}")
 
 
 def cache_folder() -> Path | None:
-    """Where results are kept: EMBTIE_CACHE, or the user's cache folder; None for "off"."""
-    chosen = os.environ.get(_VARIABLE)
-    if chosen == "off":
-        return None
-    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("embtie")) / "results"
+    """Where results are kept; None for "off"."""
+    return results_folder()
 
 
 def entry_key(request: Request, hashes: Mapping[str, str]) -> str:

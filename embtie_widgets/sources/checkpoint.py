@@ -77,8 +77,12 @@ class Checkpoint(Tensors):
         """The tensor as stored, mapped where the format allows it."""
         return self._holder(name).read(name)
 
+    def file_of(self, name: str) -> str:
+        """The file that holds the tensor, or should."""
+        return self._where[name]
+
     def _holder(self, name: str) -> OneFile:
-        file = self._where[name]
+        file = self.file_of(name)
         holder = self._open(file)
         if name not in holder.names():
             raise EmbtieError(
@@ -94,11 +98,10 @@ class Checkpoint(Tensors):
 
     def _locate(self) -> dict[str, str]:
         present = self._files.names()
-        for index in _INDEXES:
-            if index in present:
-                return self._from_index(index, present)
-        single = next((name for name in _SINGLES if name in present), None) or self._lone(present)
-        return dict.fromkeys(self._open(single).names(), single)
+        single = lone_file(self._files)
+        if single is not None:
+            return dict.fromkeys(self._open(single).names(), single)
+        return self._from_index(next(index for index in _INDEXES if index in present), present)
 
     def _from_index(self, index: str, present: frozenset[str]) -> dict[str, str]:
         content = read_json(self._files.path(index))
@@ -113,23 +116,38 @@ class Checkpoint(Tensors):
             self.notes.append(f"{stray[0]} is not listed in the index and was not read.")
         return {str(name): str(file) for name, file in where.items()}
 
-    def _lone(self, present: frozenset[str]) -> str:
-        weights = sorted(n for n in present if n.endswith((".safetensors", ".bin")))
-        if weights and all(name.startswith("adapter_") for name in weights):
-            raise EmbtieError(
-                f"'{self._files.name}' holds an adapter, not a model.",
-                "Name the model that it was trained on, or merge it first.",
-            )
-        if any("-of-" in name for name in weights):
-            raise EmbtieError(
-                f"'{self._files.name}' holds parts of a checkpoint but no index that lists them.",
-                "Download model.safetensors.index.json and every part it names.",
-            )
-        if len(weights) != 1:
-            raise EmbtieError(
-                f"'{self._files.name}' holds {'no' if not weights else 'several'} weights files"
-                f"{': ' + ', '.join(weights[:5]) if weights else ''}.",
-                "Expected model.safetensors, a sharded checkpoint with its index, or "
-                "pytorch_model.bin.",
-            )
-        return weights[0]
+
+def lone_file(files: Files) -> str | None:
+    """The one file that holds all tensors, None where an index lists several.
+
+    Safetensors go before pickles, and an index before a file that it may not list.
+    """
+    present = files.names()
+    for index, single in zip(_INDEXES, _SINGLES, strict=True):
+        if index in present:
+            return None
+        if single in present:
+            return single
+    return _other_name(files.name, present)
+
+
+def _other_name(name: str, present: frozenset[str]) -> str:
+    weights = sorted(n for n in present if n.endswith((".safetensors", ".bin")))
+    if weights and all(file.startswith("adapter_") for file in weights):
+        raise EmbtieError(
+            f"'{name}' holds an adapter, not a model.",
+            "Name the model that it was trained on, or merge it first.",
+        )
+    if any("-of-" in file for file in weights):
+        raise EmbtieError(
+            f"'{name}' holds parts of a checkpoint but no index that lists them.",
+            "Download model.safetensors.index.json and every part it names.",
+        )
+    if len(weights) != 1:
+        raise EmbtieError(
+            f"'{name}' holds {'no' if not weights else 'several'} weights files"
+            f"{': ' + ', '.join(weights[:5]) if weights else ''}.",
+            "Expected model.safetensors, a sharded checkpoint with its index, or "
+            "pytorch_model.bin.",
+        )
+    return weights[0]

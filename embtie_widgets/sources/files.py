@@ -29,6 +29,10 @@ class Files(Protocol):
     def name(self) -> str:
         """How the checkpoint is called in messages."""
 
+    @property
+    def notes(self) -> list[str]:
+        """What was unusual about getting the files, so far."""
+
     def names(self) -> frozenset[str]:
         """All file names."""
 
@@ -45,6 +49,7 @@ class FolderFiles:
     def __init__(self, folder: Path, name: str | None = None) -> None:
         self.folder = folder
         self.name = name or folder.resolve().name
+        self.notes: list[str] = []
 
     def names(self) -> frozenset[str]:
         """All file names."""

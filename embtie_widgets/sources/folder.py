@@ -21,7 +21,7 @@ def read_checkpoint(files: Files, kind: str) -> Sourced:
     value = optional_json(files, "config.json")
     checkpoint = Checkpoint(files)
     sourced = read_tensors(checkpoint, plain_config(value), kind, files.name)
-    notes = [*sourced.notes, *_missing_notes("config.json" in files.names(), value)]
+    notes = [*sourced.notes, *_missing_notes("config.json" in files.names(), value), *files.notes]
     return replace(sourced, vocabulary=tokens.of_checkpoint(files), notes=notes)
 
 

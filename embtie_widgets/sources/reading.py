@@ -3,19 +3,18 @@
 import json
 import os
 import stat
-import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources.header import PREFIX, damaged, header_length, parse_header
 
 _AGAIN = "Download it again."
-_LONGEST_HEADER = 2**27
 
 
 class TensorFile:
@@ -37,7 +36,16 @@ class TensorFile:
     def read(self, name: str) -> torch.Tensor:
         """The tensor, a view of the mapped file where the format allows it."""
         value = self._tensors[name][1]
-        return value.detach() if isinstance(value, torch.Tensor) else value.get_tensor(name)
+        if isinstance(value, torch.Tensor):
+            return value.detach()
+        try:
+            tensor: torch.Tensor = value.get_tensor(name)
+        except Exception:  # several kinds, by the version of the library
+            raise EmbtieError(
+                f"{name} in {self.path.name} is stored in a form that is not read.",
+                "Choose the checkpoint in float32, bfloat16 or float16.",
+            ) from None
+        return tensor
 
 
 def local_path(name: str | Path) -> Path:
@@ -109,40 +117,16 @@ def _is_safetensors(path: Path) -> bool:
 
 
 def _open_safetensors(path: Path) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+    """Judged by our own words first, mapped by the library."""
+    size = path.stat().st_size
+    length = header_length(_first(path, PREFIX), path.name, size)
+    slots, _ = parse_header(_first(path, PREFIX + length)[PREFIX:], path.name, size)
     try:
         with sentences(path):
             file = safe_open(path, framework="pt")
-            names = list(file.keys())
-        return {name: (tuple(file.get_slice(name).get_shape()), file) for name in names}
-    except SafetensorError as error:
-        _refuse_safetensors(path, error)
-
-
-def _refuse_safetensors(path: Path, error: SafetensorError) -> NoReturn:
-    size = path.stat().st_size
-    start = _first(path, 8)
-    header = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-    declared = _declared_size(path, header) if 8 + header <= size else None
-    cut = len(start) < 8 or (size < 8 + header < _LONGEST_HEADER)
-    if cut or (declared is not None and size < declared):
-        what = "is cut short"
-    elif declared is not None and size > declared:
-        what = "is longer than its header says, so it is damaged"
-    else:
-        what = "is no safetensors file, or damaged"
-    raise EmbtieError(f"{path.name} {what}.", _AGAIN) from None
-
-
-def _declared_size(path: Path, header: int) -> int | None:
-    """How many bytes the file should have by its header; None where that cannot be read."""
-    if header >= _LONGEST_HEADER:
-        return None
-    try:
-        entries = json.loads(_first(path, 8 + header)[8:])
-        ends = [e["data_offsets"][1] for key, e in entries.items() if key != "__metadata__"]
-        return 8 + header + max(ends, default=0)
-    except (ValueError, RecursionError, TypeError, AttributeError, LookupError):
-        return None
+    except SafetensorError:
+        raise damaged(path.name) from None
+    return {name: (slot.shape, file) for name, slot in slots.items()}
 
 
 def _open_pickle(path: Path) -> Mapping[str, tuple[tuple[int, ...], Any]]:

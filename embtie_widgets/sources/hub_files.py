@@ -1,0 +1,148 @@
+"""The files of one revision on the hub, of which no more is fetched than is asked for.
+
+Configuration, tokenizer and index come whole, through the hub library and into its cache.  Of
+safetensors files only the tensors asked for come, into embtie's own cache; a file that the hub
+library's cache holds whole is mapped from there.
+"""
+
+import hashlib
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import huggingface_hub.utils
+from huggingface_hub import constants
+
+from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.progress import Progress, silent
+from embtie_widgets.sources.files import OneFile
+from embtie_widgets.sources.hub_faults import explain
+from embtie_widgets.sources.listing import Listing
+from embtie_widgets.sources.reading import TensorFile
+from embtie_widgets.sources.remote import RemoteTensors
+from embtie_widgets.sources.tensor_cache import spoken
+
+
+class HubFiles:
+    """The files of one commit.  `notes` tell what was unusual about getting them."""
+
+    def __init__(self, listing: Listing, progress: Progress = silent) -> None:
+        self.name, self.revision, self.commit = listing.ref, listing.revision, listing.commit
+        self.listing, self._progress = listing, progress
+        self._remote: dict[str, RemoteTensors] = {}
+        self._notes: list[str] = []
+
+    @property
+    def notes(self) -> list[str]:
+        """In the order of the files."""
+        return [*self._notes, *(note for file in self._remote.values() for note in file.notes)]
+
+    def names(self) -> frozenset[str]:
+        """All file names at the top of the repository."""
+        return frozenset(self.listing.files)
+
+    def path(self, name: str) -> Path:
+        """The file in the hub library's cache, downloaded first where it is not there yet."""
+        cached = self._cached(name)
+        if cached is not None:
+            return cached
+        if self.listing.fault is not None:
+            raise self.listing.fault
+        bar = _bar(self._progress, f"{name} of {self.name}")
+        try:
+            found = huggingface_hub.hf_hub_download(
+                self.name, name, revision=self.commit, tqdm_class=bar
+            )
+        except Exception as error:
+            raise explain(error, self.name, self.revision, name) from None
+        return Path(found)
+
+    def tensors(self, name: str) -> OneFile:
+        """The tensors of that weights file; of a pickle, which has no parts, the whole comes."""
+        if name not in self.listing.files:
+            raise EmbtieError(
+                f"'{self.name}' has no file {name}, though its index lists it.",
+                "Choose another revision.",
+            )
+        cached = self._cached(name)
+        if cached is not None:
+            return TensorFile(cached)
+        if not name.endswith(".safetensors"):
+            return TensorFile(self._whole(name))
+        return self._remote_tensors(name)
+
+    def to_fetch(self, file: str, tensors: list[str]) -> int:
+        """How many bytes reading these tensors of that file would move."""
+        if file not in self.listing.files or self._cached(file) is not None:
+            return 0
+        if not file.endswith(".safetensors"):
+            return self.listing.files[file].size or 0
+        remote = self._remote_tensors(file)
+        known = [remote.to_fetch(tensor) for tensor in tensors if tensor in remote.names()]
+        return max(known, default=0) if not remote.in_parts else sum(known)
+
+    def _remote_tensors(self, name: str) -> RemoteTensors:
+        if name not in self._remote:
+            self._remote[name] = RemoteTensors(self.listing, name, self._progress)
+        return self._remote[name]
+
+    def _cached(self, name: str) -> Path | None:
+        """The whole file where the hub library has it."""
+        found = huggingface_hub.try_to_load_from_cache(self.name, name, revision=self.commit)
+        if not isinstance(found, str):
+            return None
+        size = self.listing.files[name].size if name in self.listing.files else None
+        path = Path(found)
+        return path if size is None or path.stat().st_size == size else None
+
+    def _whole(self, name: str) -> Path:
+        """A file that cannot be read in parts, its hash compared with the hub's."""
+        fact = self.listing.files[name]
+        size = spoken(fact.size) if fact.size is not None else "of unknown size"
+        self._progress(f"{name} whole ({size}): a pickle has no parts", 0, fact.size or 1)
+        _check_space(self.name, name, fact.size or 0)
+        path = self.path(name)
+        self._notes.append(f"{name} was fetched whole ({size}): a pickle cannot be read in parts.")
+        if fact.sha256 is None:
+            return path
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest == fact.sha256:
+            return path
+        for wrong in (path.resolve(), path):
+            with suppress(OSError):
+                wrong.unlink()
+        raise Interrupted(
+            f"{name} of '{self.name}' came with other bytes than the hub lists; it was removed.",
+            "Try again; if it stays so, a proxy or mirror on the way gives out another file.",
+        )
+
+
+def _check_space(ref: str, name: str, need: int) -> None:
+    folder = Path(constants.HF_HUB_CACHE)
+    there = next((path for path in (folder, *folder.parents) if path.exists()), None)
+    free = shutil.disk_usage(there).free if there is not None else need
+    if need > free:
+        raise Interrupted(
+            f"{name} of '{ref}' needs {spoken(need)}, and the disk of the hub library's cache has "
+            f"{spoken(free)} free.",
+            "Free some space, or let HF_HOME name a folder on another disk.",
+        )
+
+
+def _bar(progress: Progress, stage: str) -> Any:
+    """A progress bar, as the hub library wants one, that draws nothing and tells `progress`."""
+
+    base: Any = huggingface_hub.utils
+
+    class Bar(base.tqdm):
+        def __init__(self, *args: Any, **more: Any) -> None:
+            super().__init__(*args, **{**more, "disable": True})
+
+        def update(self, n: float | None = 1) -> None:
+            self.n += n or 0
+            progress(stage, int(self.n), int(self.total or self.n))
+
+    return Bar
