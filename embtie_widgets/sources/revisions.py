@@ -44,6 +44,11 @@ class Revision:
         return (1 if self.stage is None else self.stage, self.ingredient or 0)
 
     @property
+    def is_main(self) -> bool:
+        """Whether it is the branch that a model is had from where none is named."""
+        return self.name in MAIN
+
+    @property
     def is_checkpoint(self) -> bool:
         """Whether the name gives a place in the training."""
         return self.step is not None or self.tokens is not None
@@ -106,10 +111,12 @@ def spread(revisions: list[Revision], count: int) -> list[Revision]:
     return [revisions[round(i * last / (count - 1))] for i in range(count)]
 
 
-def _key(revision: Revision) -> tuple[int, tuple[int, int], int, int, str]:
-    kind = 0 if revision.is_checkpoint else 1 if revision.name in MAIN else 2
+def _key(revision: Revision) -> tuple[int, tuple[int, int], bool, int, int, str]:
+    kind = 0 if revision.is_checkpoint else 1 if revision.is_main else 2
     # A track is counted in steps or, where names give no step, in tokens.
-    return (kind, revision.track, revision.step or 0, revision.tokens or 0, revision.name)
+    by_tokens = revision.step is None
+    step, tokens = revision.step or 0, revision.tokens or 0
+    return (kind, revision.track, by_tokens, step, tokens, revision.name)
 
 
 def _difference(a: int | None, b: int | None) -> int | None:
@@ -126,7 +133,7 @@ def _tokens(found: re.Match[str] | None) -> int | None:
 def _number(text: str, unit: str) -> int:
     whole, _, fraction = text.partition(".")
     digits = int(whole + fraction) * _TIMES[unit.lower()]
-    return digits // 10 ** len(fraction)
+    return int(digits // 10 ** len(fraction))
 
 
 def _whole(found: re.Match[str] | None) -> int | None:

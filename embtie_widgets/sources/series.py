@@ -1,15 +1,17 @@
 """Several checkpoints of one training: which there are, and their matrices in order."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.progress import Progress, silent
+from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources import hub
-from embtie_widgets.sources.load import find, load
+from embtie_widgets.sources.load import BUNDLED, find, load
 from embtie_widgets.sources.loaded import Loaded
+from embtie_widgets.sources.reading import local_path
 from embtie_widgets.sources.revisions import Revision, gaps, ordered, parse
 from embtie_widgets.sources.snapshots import snapshots
 
@@ -78,52 +80,71 @@ class Series:
         return pd.DataFrame(rows)
 
 
+def is_remote(ref: str) -> bool:
+    """Whether a name stands for a model on the hub rather than one on this machine."""
+    return ref not in BUNDLED and hub.is_hub_id(ref) and not local_path(ref).exists()
+
+
 def list_revisions(ref: str) -> list[Revision]:
     """Every revision that a model can be loaded at, in order; a network is asked for a hub id
     only.  A local model without checkpoints has none."""
+    if is_remote(ref):
+        return ordered(hub.list_revisions(ref))
     place = find(ref)
-    if isinstance(place, Path):
-        return []
-    folder = getattr(place.files, "folder", None)
-    if place.kind != "hub" and folder is not None:
-        return [parse(snapshot.name) for snapshot in snapshots(folder)]
-    return ordered(hub.list_revisions(ref))
+    folder = None if isinstance(place, Path) else getattr(place.files, "folder", None)
+    return [] if folder is None else [parse(snapshot.name) for snapshot in snapshots(folder)]
 
 
 def load_series(
-    ref: str, revisions: Sequence[str] | None = None, progress: Progress = silent
+    ref: str | ModelRef, revisions: Sequence[str] | None = None, progress: Progress = silent
 ) -> Series:
     """The model at each of the revisions, at all of its checkpoints for None, in order.
 
     One that cannot be read is skipped with its reason; EmbtieError where none is left.
     """
+    model = ModelRef.from_value(ref)
     if revisions is None:
-        wanted = [revision for revision in list_revisions(ref) if revision.is_checkpoint]
+        wanted = [revision for revision in list_revisions(model.ref) if revision.is_checkpoint]
     else:
         wanted = ordered(revisions)
     if not wanted:
         raise EmbtieError(
-            f"'{ref}' has no checkpoints to load.",
+            f"'{model.ref}' has no checkpoints to load.",
             "Name a model whose revisions are called by steps, or give the revisions.",
         )
     read: list[tuple[Revision, Loaded]] = []
     skipped: list[tuple[str, str]] = []
-    for done, revision in enumerate(wanted):
-        progress("checkpoints", done, len(wanted))
-        try:
-            read.append((revision, _hashed(load(ref, revision.name))))
-        except Cancelled:
-            raise
-        except EmbtieError as error:
-            skipped.append((revision.name, error.message))
-    progress("checkpoints", len(wanted), len(wanted))
+    for revision, one in each(model, wanted, progress):
+        if isinstance(one, EmbtieError):
+            skipped.append((revision.name, one.message))
+        else:
+            read.append((revision, _sharing_tokens(one, read)))
     if not read:
         raise EmbtieError(
-            f"None of the {len(wanted)} checkpoints of '{ref}' could be read: {skipped[0][1]}",
+            f"None of the {len(wanted)} checkpoints of '{model.ref}' could be read: "
+            f"{skipped[0][1]}",
             "Check the names of the revisions.",
         )
     kept, loaded = zip(*read, strict=True)
-    return Series(str(ref), kept, loaded, repeats(read), tuple(skipped))
+    return Series(model.ref, kept, loaded, repeats(read), tuple(skipped))
+
+
+def each(
+    model: ModelRef, wanted: Sequence[Revision], progress: Progress = silent
+) -> Iterator[tuple[Revision, Loaded | EmbtieError]]:
+    """Each checkpoint with its hashes known, or why it cannot be read; one at a time, so that
+    a long series need not be held."""
+    for done, revision in enumerate(wanted):
+        progress("checkpoints", done, len(wanted))
+        at = replace(model, revision=revision.name)
+        try:
+            one: Loaded | EmbtieError = _hashed(load(at, progress=_within(progress, done, wanted)))
+        except Cancelled:
+            raise
+        except EmbtieError as error:
+            one = error
+        yield revision, one
+    progress("checkpoints", len(wanted), len(wanted))
 
 
 def repeats(read: Iterable[tuple[Revision, Loaded]]) -> tuple[Repeat, ...]:
@@ -136,6 +157,21 @@ def repeats(read: Iterable[tuple[Revision, Loaded]]) -> tuple[Repeat, ...]:
     return tuple(
         Repeat(role, value, tuple(names)) for (role, value), names in found.items() if names[1:]
     )
+
+
+def _within(progress: Progress, done: int, wanted: Sequence[Revision]) -> Progress:
+    """What loading one of them tells, under its place in the series."""
+    where = f"checkpoint {done + 1} of {len(wanted)}"
+    return lambda stage, part, whole: progress(f"{where}, {stage}", part, whole)
+
+
+def _sharing_tokens(loaded: Loaded, read: Sequence[tuple[Revision, Loaded]]) -> Loaded:
+    """With the token list of the first, where it is equal: lists of all would be large."""
+    if not read or loaded.tokens is None or loaded.tokens != read[0][1].tokens:
+        return loaded
+    shared = replace(loaded, tokens=read[0][1].tokens)
+    shared.__dict__["hashes"] = loaded.hashes
+    return shared
 
 
 def _hashed(loaded: Loaded) -> Loaded:

@@ -1,0 +1,216 @@
+"""What is known of the checkpoints of a training, and where each stands in it."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from embtie_widgets.results.storage import storable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LISTED, LOADED, SKIPPED = "listed", "loaded", "skipped"
+# Of an axis: the gap between two tracks, all gaps together at most, a track at least.
+_GAP, _GAPS, _LEAST_WIDTH = 0.03, 0.3, 0.08
+
+
+@storable
+@dataclass(frozen=True)
+class Distance:
+    """How far a checkpoint is from one before it, in steps and tokens; None where not known."""
+
+    before: str
+    steps: int | None
+    tokens: int | None
+
+
+@storable
+@dataclass(frozen=True)
+class Checkpoint:
+    """One revision of a model.
+
+    name        as the hub or the folder spells it
+    stage, ingredient  of the training, where the name says it
+    step        optimiser steps, counted within the stage
+    tokens      seen until then
+    state       "listed", "loaded", or "skipped", for the `reason`
+    since       the distance from the one before in the list, of the same stage and ingredient
+    since_loaded  the distance from the one before that was loaded: what a change between the two
+                is measured over
+    tied        the status of the loaded model
+    hashes      of its matrices by role, and of its files by "file " and their name
+    """
+
+    name: str
+    stage: int | None = None
+    ingredient: int | None = None
+    step: int | None = None
+    tokens: int | None = None
+    state: str = LISTED
+    since: Distance | None = None
+    since_loaded: Distance | None = None
+    tied: str | None = None
+    hashes: dict[str, str] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def value(self) -> int | None:
+        """Where it stands on the axis of its track."""
+        return self.tokens if self.step is None else self.step
+
+    @property
+    def track(self) -> tuple[int, int, str]:
+        """Stage, ingredient and unit of the axis: values can be compared within one track."""
+        if self.value is None:
+            return (0, 0, "")
+        return (self.stage or 1, self.ingredient or 0, "tokens" if self.step is None else "steps")
+
+
+@storable
+@dataclass(frozen=True)
+class SameBytes:
+    """Checkpoints that hold the very same bytes: `what` says of which matrices or files."""
+
+    what: tuple[str, ...]
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        what = " and ".join(self.what)
+        verb = "is" if len(self.what) == 1 else "are"
+        return f"{what} {verb} the same, byte for byte, at {', '.join(self.names)}."
+
+
+@dataclass(frozen=True)
+class Place:
+    """One track on an axis from 0 to 1: where it starts and ends, and where its values stand."""
+
+    label: str
+    unit: str
+    start: float
+    end: float
+    first: float
+    last: float
+    log: bool
+
+    def of(self, value: float) -> float:
+        """Where a value stands."""
+        extent = self._scaled(self.last) - self._scaled(self.first)
+        if not extent:
+            return (self.start + self.end) / 2
+        part = (self._scaled(value) - self._scaled(self.first)) / extent
+        return self.start + (self.end - self.start) * part
+
+    def _scaled(self, value: float) -> float:
+        return math.log10(value + 1) if self.log else float(value)
+
+
+@storable
+@dataclass(frozen=True)
+class CheckpointReport:
+    """The checkpoints of a training in order, and which of them hold the same bytes.
+
+    rows      all that are known, `main` last where it is among them
+    repeats   different checkpoints with equal bytes: one of them is not what its name says
+    notes     sentences that belong beside every curve made from these
+    """
+
+    name: str
+    rows: tuple[Checkpoint, ...]
+    repeats: tuple[SameBytes, ...]
+    notes: tuple[str, ...]
+    settings: dict[str, Any]
+    hashes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def repeated(self) -> frozenset[str]:
+        """The names of all that share bytes with another."""
+        return frozenset(name for repeat in self.repeats for name in repeat.names)
+
+    def positions(self, log: bool = True) -> tuple[list[float], list[Place]]:
+        """Where each row stands between 0 and 1, and the tracks, which stand side by side.
+
+        Within a track distances are true to log10(value + 1), or to the values themselves;
+        between two tracks is a gap that says nothing.
+        """
+        places = _places(self.rows, log)
+        return [
+            1.0 if row.value is None else places[row.track].of(row.value) for row in self.rows
+        ], list(places.values())
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per checkpoint: its place, its distances, its state, its hashes."""
+        import pandas as pd
+
+        return pd.DataFrame([self._line(row) for row in self.rows])
+
+    def _line(self, row: Checkpoint) -> dict[str, Any]:
+        since, loaded = row.since, row.since_loaded
+        same = [r for r in self.repeats if row.name in r.names]
+        others = {name: None for repeat in same for name in repeat.names if name != row.name}
+        return {
+            "revision": row.name,
+            "stage": row.stage,
+            "ingredient": row.ingredient,
+            "step": row.step,
+            "tokens": row.tokens,
+            "state": row.state,
+            "steps since the one before": since.steps if since else None,
+            "tokens since the one before": since.tokens if since else None,
+            "loaded before it": loaded.before if loaded else "",
+            "steps since the loaded one": loaded.steps if loaded else None,
+            "tokens since the loaded one": loaded.tokens if loaded else None,
+            "tied": row.tied or "",
+            "input hash": row.hashes.get("input", ""),
+            "output hash": row.hashes.get("output", ""),
+            "same bytes as": " ".join(others),
+            "reason": row.reason,
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """All that every export carries beside the rows."""
+        return {
+            "model": self.name,
+            "repeats": [{"what": r.what, "names": r.names} for r in self.repeats],
+            "notes": self.notes,
+            "settings": self.settings,
+            "hashes": self.hashes,
+        }
+
+
+def track_label(track: tuple[int, int, str]) -> str:
+    """A track as readers know it: "stage 2, ingredient 1"."""
+    stage, ingredient, _unit = track
+    return f"stage {stage}" + (f", ingredient {ingredient}" if ingredient else "")
+
+
+def _places(rows: Iterable[Checkpoint], log: bool) -> dict[tuple[int, int, str], Place]:
+    """The tracks in order, as wide as their values reach; the rest of the axis is for `main`."""
+    found: dict[tuple[int, int, str], list[int]] = {}
+    alone = False
+    for row in rows:
+        if row.value is None:
+            alone = True
+        else:
+            found.setdefault(row.track, []).append(row.value)
+    count = len(found) - 1 + alone
+    gap = min(_GAP, _GAPS / max(count, 1))
+    widths = _widths([_extent(values, log) for values in found.values()], 1.0 - gap * count)
+    places, start = {}, 0.0
+    for (track, values), width in zip(found.items(), widths, strict=True):
+        ends = (float(min(values)), float(max(values)))
+        places[track] = Place(track_label(track), track[2], start, start + width, *ends, log)
+        start += width + gap
+    return places
+
+
+def _extent(values: list[int], log: bool) -> float:
+    low, high = min(values), max(values)
+    return math.log10(high + 1) - math.log10(low + 1) if log else float(high - low)
+
+
+def _widths(extents: list[float], whole: float) -> list[float]:
+    """Shares of the whole by extent, none so narrow that its checkpoints could not be told."""
+    least = min(_LEAST_WIDTH, whole / (2 * len(extents))) if extents else 0.0
+    free, total = whole - least * len(extents), sum(extents)
+    return [least + free * (extent / total if total else 1 / len(extents)) for extent in extents]
