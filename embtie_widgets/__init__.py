@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from embtie_widgets.jobs.run import run
     from embtie_widgets.measures.alignment import align, align_pair
     from embtie_widgets.panels.alignment import AlignmentPanel
-    from embtie_widgets.requests import AlignRequest, ModelRef
+    from embtie_widgets.panels.parameters import ParametersPanel
+    from embtie_widgets.requests import AlignRequest, ModelRef, ParametersRequest
     from embtie_widgets.sources.load import load
     from embtie_widgets.sources.matching import match
     from embtie_widgets.sources.parameters import parameters
@@ -24,6 +25,8 @@ _HOME = {
     "AlignmentPanel": "panels.alignment",
     "EmbtieError": "errors",
     "ModelRef": "requests",
+    "ParametersPanel": "panels.parameters",
+    "ParametersRequest": "requests",
     "align": "measures.alignment",
     "align_pair": "measures.alignment",
     "dashboard": "app.dashboard",
@@ -39,6 +42,8 @@ __all__ = [
     "AlignmentPanel",
     "EmbtieError",
     "ModelRef",
+    "ParametersPanel",
+    "ParametersRequest",
     "align",
     "align_pair",
     "dashboard",

@@ -8,6 +8,7 @@ import ipywidgets as w
 
 from embtie_widgets.panels.alignment import AlignmentPanel
 from embtie_widgets.panels.frame import Panel
+from embtie_widgets.panels.parameters import ParametersPanel
 
 _TEXT = """
 <header class="ep-title"><h1>embtie</h1>
@@ -25,7 +26,7 @@ class Tab:
     make: Callable[[], Panel]
 
 
-TABS = (Tab("Alignment", AlignmentPanel),)
+TABS = (Tab("Alignment", AlignmentPanel), Tab("Parameters", ParametersPanel))
 
 
 class Dashboard(w.VBox):

@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import Any
 
 from embtie_widgets.requests.align import AlignRequest
+from embtie_widgets.requests.checkpoints import CheckpointsRequest
+from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.request import Request
 
 
@@ -56,6 +58,22 @@ KINDS: dict[str, Kind] = {
             estimate="embtie_widgets.jobs.estimate:estimate_align",
             page="embtie_widgets.charts.files:alignment_page",
             text="embtie_widgets.cli.run:describe",
+        ),
+        Kind(
+            CheckpointsRequest,
+            run="embtie_widgets.jobs.checkpoints:run_checkpoints",
+            first="embtie_widgets.jobs.listing:first_checkpoints",
+            estimate="embtie_widgets.jobs.listing:estimate_checkpoints",
+            page="embtie_widgets.charts.checkpoints:page",
+            text="embtie_widgets.charts.checkpoints:text",
+        ),
+        Kind(
+            ParametersRequest,
+            run="embtie_widgets.jobs.parameters:run_parameters",
+            first="embtie_widgets.jobs.parameters:shipped_report",
+            estimate="embtie_widgets.jobs.parameters:estimate_parameters",
+            page="embtie_widgets.charts.parameters:page",
+            text="embtie_widgets.charts.parameters:text",
         ),
     )
 }

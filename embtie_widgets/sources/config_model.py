@@ -163,7 +163,7 @@ def _built(model: Any) -> tuple[str, ...]:
 
 def _tie(config: Config, shared: bool) -> tuple[str, ...]:
     word = "tied" if shared else "untied"
-    if configuration.says_tied(config) is None:
+    if configuration.tie_flag(config) is None:
         return (f"The configuration has no tie flag; its type's own default, {word}, was taken.",)
     return (f"The configuration says {word}; only the files can tell.",)
 

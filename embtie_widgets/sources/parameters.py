@@ -103,7 +103,9 @@ def _sized_place(place: Place, ref: ModelRef) -> Sized:
     else:
         sized = _sized_headers(checkpoint, config, place.files.name, ref.treat_as_tied)
         notes = (*checkpoint.notes, *sized.notes)
-    return replace(sized, notes=(*place.notes, *notes), model=facts | sized.model)
+    return replace(
+        sized, notes=(*place.notes, *notes, *place.files.notes), model=facts | sized.model
+    )
 
 
 def _no_headers(kind: str, names: frozenset[str]) -> str:

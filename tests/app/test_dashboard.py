@@ -37,8 +37,8 @@ def test_one_panel_alone_has_no_tab_bar() -> None:
     assert two.tabs in two.children
 
 
-def test_the_dashboard_has_the_alignment_panel() -> None:
-    assert [tab.name for tab in TABS] == ["Alignment"]
+def test_the_dashboard_has_a_tab_for_each_panel_that_works() -> None:
+    assert [tab.name for tab in TABS] == ["Alignment", "Parameters"]
     assert isinstance(Dashboard().panel, w.VBox)
 
 

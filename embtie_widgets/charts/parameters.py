@@ -1,0 +1,233 @@
+"""Where a model's parameters are, tied and untied: two bars for it and for each of a suite.
+
+The token matrices stand first in every bar, so that on the scale of shares their end can be read
+off the axis.
+"""
+
+import html
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from embtie_widgets.charts import figures
+from embtie_widgets.charts.figures import retheme
+from embtie_widgets.charts.files import offline_page
+from embtie_widgets.charts.theme import ROLES, Mark, mark_of
+from embtie_widgets.results import ParameterReport, Parameters
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure, FigureWidget
+
+__all__ = [
+    "SCALES",
+    "caption",
+    "figure",
+    "figure_widget",
+    "headline",
+    "millions",
+    "page",
+    "percent",
+    "retheme",
+    "text",
+    "update",
+]
+SCALES = ("share", "number")
+_UNTIED, _TIED, _THICK = -0.2, 0.2, 0.34
+# A second sign beside the colour.
+_PATTERNS = {"input": "/", "output": "", "tied": "x", "body": ""}
+_AXES = {
+    "share": "% of the untied model's parameters",
+    "number": "parameters",
+}
+
+
+def millions(number: int) -> str:
+    """A number of parameters as papers give it: 70.4 M."""
+    return f"{number / 1e6:,.1f} M"
+
+
+def percent(share: float) -> str:
+    """A share with one place: 73.1 %."""
+    return f"{100 * share:.1f} %"
+
+
+def figure(result: ParameterReport, theme: str = "light", scale: str = "share") -> "Figure":
+    """The chart as a plain figure with its caption inside, for exports."""
+    whole = figures.figure(_traces(result, scale), _layout(result, scale), theme)
+    whole.update_layout(height=600, width=900, margin={"b": 110, "t": 60})
+    whole.add_annotation(
+        text="<br>".join(map(_plain, textwrap.wrap(caption(result), 130))),
+        xref="paper",
+        yref="paper",
+        x=0,
+        y=-0.16,
+        xanchor="left",
+        yanchor="top",
+        align="left",
+        showarrow=False,
+        font={"size": 11},
+    )
+    return whole
+
+
+def figure_widget(
+    result: ParameterReport | None, theme: str = "light", scale: str = "share"
+) -> "FigureWidget":
+    """The chart as a live figure; without a result its axes alone."""
+    return figures.figure_widget(_traces(result, scale), _layout(result, scale), theme)
+
+
+def update(live: "FigureWidget", result: ParameterReport, scale: str = "share") -> None:
+    """Show another result or another scale in the live figure, in one message."""
+    figures.redraw(live, _traces(result, scale), _layout(result, scale))
+
+
+def page(result: ParameterReport, settings: str) -> str:
+    """The chart as one HTML file that needs nothing else."""
+    return offline_page(figure(result), headline(result), settings)
+
+
+def text(_request: Any, result: ParameterReport) -> str:
+    """What the command line prints: the sentence, the numbers of every model, the notes."""
+    head = ("", "untied", "tied", "saved", "share")
+    rows = [
+        (name, *(f"{n:,}" for n in (one.untied, one.tied, one.saved)), percent(one.share))
+        for name, one in result.rows().items()
+    ]
+    wide = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    lines = [
+        "  ".join(
+            [row[0].ljust(wide[0]), *(c.rjust(n) for c, n in zip(row[1:], wide[1:], strict=True))]
+        )
+        for row in (head, *rows)
+    ]
+    notes = "\n".join(f"note: {note}" for note in result.notes)
+    parts = [headline(result), caption(result), "\n".join(lines), notes]
+    return "\n\n".join(part for part in parts if part)
+
+
+def headline(result: ParameterReport) -> str:
+    """What tying saves, in one sentence."""
+    one = result.model
+    return (
+        f"{percent(one.share)} of {result.name}, untied, are its token matrices; tying saves "
+        f"{millions(one.saved)} of {millions(one.untied)} parameters."
+    )
+
+
+def caption(result: ParameterReport) -> str:
+    """What the picture rests on: where the numbers are from, V x d, and what the files hold."""
+    facts = result.model.settings
+    source = str(facts["model"].get("source", ""))
+    revision = facts["model"].get("revision")
+    said = [
+        f"{result.name}: V = {facts['rows']:,}, d = {facts['width']:,}",
+        _SOURCES.get(source, source) + (f" at {revision}" if revision else ""),
+        f"status: {facts['status']}",
+        "upper bars untied, lower bars tied; exact counts",
+    ]
+    return "; ".join(said) + "."
+
+
+_SOURCES = {
+    "embtie": "from facts of its configuration that ship with embtie",
+    "configuration": "from the configuration alone",
+    "hub": "from the headers of its files on the hub",
+    "folder": "from the headers of its files",
+    "bundled": "from the headers of its files",
+    "gguf": "from the header of its file",
+    "model": "from the model in memory",
+}
+
+
+def _rows(result: ParameterReport | None) -> dict[str, Parameters]:
+    return {} if result is None else result.rows()
+
+
+def _traces(result: ParameterReport | None, scale: str) -> list[dict[str, Any]]:
+    """Always the same four traces, in the order in which they are stacked."""
+    rows = list(_rows(result).items())
+    untied = [i + _UNTIED for i in range(len(rows))]
+    tied = [i + _TIED for i in range(len(rows))]
+    return [
+        _bars("input", rows, untied, "input", scale),
+        _bars("output", rows, untied, "output", scale),
+        _bars("tied", rows, tied, "input", scale),
+        _bars("body", rows * 2, untied + tied, "body", scale),
+    ]
+
+
+def _bars(
+    role: str, rows: list[tuple[str, Parameters]], at: list[float], part: str, scale: str
+) -> dict[str, Any]:
+    mark: Mark = ROLES.get(role, mark_of(""))
+    sizes = [getattr(one, part) for _, one in rows]
+    whole = [one.untied / 100 if scale == "share" else 1 for _, one in rows]
+    texts = [
+        f"{_plain(name)}: {size:,} ({percent(size / one.untied)})"
+        for (name, one), size in zip(rows, sizes, strict=True)
+    ]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": {"body": "body", "tied": "tied matrix"}.get(role, f"{role} matrix"),
+        "x": [size / all_ for size, all_ in zip(sizes, whole, strict=True)],
+        "y": at,
+        "width": _THICK,
+        "hovertext": texts,
+        "hovertemplate": "%{hovertext}<extra>%{fullData.name}</extra>",
+        "marker": {
+            "color": mark.color,
+            "line": {"width": 0},
+            "opacity": 0.45 if role == "body" else 1,
+            "pattern": {"shape": _PATTERNS[role], "fillmode": "overlay", "solidity": 0.18},
+        },
+    }
+
+
+def _layout(result: ParameterReport | None, scale: str) -> dict[str, Any]:
+    names = list(_rows(result))
+    labels = [_plain(_short(name)) for name in names]
+    labels[:1] = [f"<b>{label}</b>" for label in labels[:1]]
+    return {
+        "autosize": True,
+        "height": 480,
+        "margin": {"l": 8, "r": 16, "t": 44, "b": 8},
+        "barmode": "stack",
+        "hovermode": "closest",
+        "dragmode": "zoom",
+        "xaxis": {
+            "title": {"text": _AXES[scale]},
+            "rangemode": "tozero",
+            "range": [0, 100] if scale == "share" else None,
+            "autorange": scale != "share",
+            "zeroline": False,
+            "showline": True,
+            "ticks": "outside",
+        },
+        "yaxis": {
+            "tickmode": "array",
+            "tickvals": list(range(len(names))),
+            "ticktext": labels,
+            "range": [max(len(names), 1) - 0.45, -0.55],
+            "zeroline": False,
+            "showgrid": False,
+            "tickfont": {"size": 13},
+        },
+        "legend": {
+            "orientation": "h",
+            "traceorder": "normal",
+            "x": 0,
+            "xanchor": "left",
+            "y": 1.02,
+            "yanchor": "bottom",
+        },
+    }
+
+
+def _short(name: str, most: int = 24) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _plain(text: str) -> str:
+    """Any text as text: plotly takes tags for markup, and "$" for the start of a formula."""
+    return html.escape(text).replace("$", "&#36;")

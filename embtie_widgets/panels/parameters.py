@@ -1,0 +1,229 @@
+"""The panel of parameter counts: what a model's token matrices cost, tied and untied."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import ipywidgets as w
+
+from embtie_widgets.charts import parameters as chart
+from embtie_widgets.charts.parameters import percent
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.exports import csv_bytes
+from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
+from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
+from embtie_widgets.panels.frame import Panel
+from embtie_widgets.panels.pair import ModelPicker
+from embtie_widgets.panels.words import escape, number, table
+from embtie_widgets.requests.parameters import ParametersRequest, config_text
+from embtie_widgets.results import ParameterReport, Parameters, Printed
+from embtie_widgets.widgets import FigurePicture
+
+_LARGEST_FILE = 2**20
+_HELP = """
+<p>A language model has two matrices of V rows, one for each token, and d columns: the input matrix
+turns a token into the vector that enters the model, the output matrix turns the vector that leaves
+it into a score for each token. <b>Untied</b>, a model has both; <b>tied</b>, one does both jobs
+and V × d parameters are <b>saved</b>. All else is the <b>body</b>.</p>
+<p>The <b>share</b> is that of both matrices in the untied model. V stays about the same from the
+smallest model of a family to the largest while the body grows, so tying matters most where models
+are small: see it fall along the Pythia suite.</p>
+<p>Counts are exact and come from the headers of a model's files or from its configuration; no
+weights are read, and no code of a repository is run.</p>
+"""
+_VIEWS = (("Counts", "counts"), ("As printed in the paper", "printed"))
+_SCALES = (("share", "share"), ("parameters", "number"))
+
+
+class ParametersPanel(Panel):
+    """How many parameters a model has, tied and untied, beside the Pythia suite.
+
+    `ParametersPanel()` shows the bundled untied model; give a request, or any of its fields by
+    name (`model`, `config`, `source`).  `parts` takes the place of what the frame runs requests
+    with.
+    """
+
+    title = "Parameters"
+    lead = "What do a model's token matrices cost, and what does tying save?"
+    help = _HELP
+
+    def __init__(
+        self,
+        request: ParametersRequest | None = None,
+        *,
+        parts: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self._first = ParametersRequest(**options) if request is None else request
+        super().__init__(self._first, **(parts or {}))
+        self.begin()
+
+    def build_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
+        """The model, or a configuration in its place."""
+        self.model = ModelPicker("Model", self._first.model)
+        self.headers = labelled(
+            w.Checkbox(description="ask the files of a known model too", indent=False),
+            "Models of the catalogue are counted at once from facts that ship with embtie",
+        )
+        self.config = labelled(
+            w.Textarea(
+                description="a config.json instead",
+                placeholder='{"model_type": "llama", ...}',
+                continuous_update=False,
+                rows=5,
+            ),
+            "Paste the text of a config.json: it is counted in place of the model",
+        ).add_class("ep-text")
+        self.upload = w.FileUpload(accept=".json", description="Choose a config.json")
+        self.upload.tooltip = "A file from this computer; only its sizes are used"
+        self.upload.observe(self.callback(self._uploaded), "value")
+        fields = {
+            "model": Field(self.model),
+            "config": Field(self.config, to_request=config_text),
+            "source": Field(self.headers, _source, lambda source: source == "headers"),
+        }
+        return fields, [
+            section("Model", self.model, self.headers),
+            section("Configuration", self.config, self.upload.add_class("ep-upload")),
+        ]
+
+    def build_views(self) -> Iterable[w.Widget]:
+        """Sentence, chart, table and notes; or the paper's tables."""
+        self.headline = w.HTML().add_class("ep-headline")
+        self.view = _segments(_VIEWS, "What is shown")
+        self.view.observe(self.callback(self._turn), "value")
+        self.scale = _segments(_SCALES, "What the bars are measured in")
+        self.scale.observe(self.callback(self._rescale), "value")
+        self.chart = chart.figure_widget(None)
+        self.picture = FigurePicture(within=".ep-parameters")
+        self.caption = w.HTML().add_class("ep-caption")
+        self.numbers, self.notes, self.printed = w.HTML(), w.HTML(), w.HTML()
+        drawn = card("", self.scale, self.picture, self.chart, self.caption)
+        self.pages = {
+            "counts": w.VBox(
+                [drawn.add_class("ep-parameters"), card("Numbers", self.numbers, self.notes)]
+            ).add_class("ep-page"),
+            "printed": w.VBox([card("As printed in the paper", self.printed)]).add_class("ep-page"),
+        }
+        self._turn()
+        return [self.headline, self.view, *self.pages.values()]
+
+    def build_settings(self) -> Mapping[str, Setting]:
+        """Which page is open, and what the bars are measured in."""
+        return {
+            "view": Setting(self.view, "value", "counts"),
+            "scale": Setting(self.scale, "value", "share"),
+        }
+
+    def build_exports(self) -> Iterable[Offer]:
+        """Table, page and pictures, each with its settings inside."""
+        return [
+            Offer("CSV", "Every model with its numbers", ".csv", "text/csv", csv_bytes),
+            page_offer(),
+            *picture_offers(self.picture, chart.caption),
+        ]
+
+    def draw(self, result: ParameterReport) -> None:
+        """Show another result; the figure comes last, being the heaviest."""
+        self.headline.value = f"<p>{escape(chart.headline(result))}</p>"
+        self.caption.value = f"<p>{escape(chart.caption(result))}</p>"
+        self.numbers.value, self.notes.value = _numbers(result), _notes(result.notes)
+        self.printed.value = _printed(result.printed)
+        self.model.offer_as_tied(
+            result.model.settings["status"] == "input only" or self.model.as_tied.value
+        )
+        chart.update(self.chart, result, self.scale.value)
+
+    def edited(self) -> None:
+        """A configuration takes the model's place."""
+        for control in (self.model.ref, self.model.revision, self.headers):
+            control.disabled = bool(self.config.value.strip())
+
+    def retheme(self, theme: str) -> None:
+        """Put the figure into another theme; all else follows the host's style."""
+        chart.retheme(self.chart, theme)
+
+    def _turn(self, _change: Any = None) -> None:
+        for name, page in self.pages.items():
+            page.layout.display = "" if name == self.view.value else "none"
+
+    def _rescale(self, _change: Any) -> None:
+        if self.result is not None:
+            chart.update(self.chart, self.result, self.scale.value)
+
+    def _uploaded(self, change: Any) -> None:
+        if not change["new"]:
+            return
+        content = bytes(change["new"][0]["content"])
+        self.upload.value = ()
+        try:
+            if len(content) > _LARGEST_FILE:
+                raise ValueError
+            self.config.value = content.decode()
+        except ValueError:
+            raise EmbtieError(
+                "The chosen file is no text of at most 1 MB.", "Choose a config.json."
+            ) from None
+
+
+def _source(asked: bool) -> str:
+    return "headers" if asked else "auto"
+
+
+def _segments(options: tuple[tuple[str, str], ...], tooltip: str) -> w.ToggleButtons:
+    buttons = w.ToggleButtons(options=options, tooltips=[tooltip] * len(options))
+    return buttons.add_class("ep-segments")
+
+
+def _numbers(result: ParameterReport) -> str:
+    head = ["", "V × d", "untied", "tied", "saved", "both matrices", "their share", "body"]
+    return table(
+        head,
+        [[escape(name), *_cells(one)] for name, one in result.rows().items()],
+        "parameters by model",
+    )
+
+
+def _cells(one: Parameters) -> list[str]:
+    settings = one.settings
+    size = f"{settings['rows']:,} × {settings['width']:,}"
+    if "output_rows" in settings:
+        size += f" <small>(output: {settings['output_rows']:,} rows)</small>"
+    counts = [f"{count:,}" for count in (one.untied, one.tied, one.saved, one.embedding)]
+    return [size, *counts, percent(one.share), f"{one.body:,}"]
+
+
+def _notes(notes: tuple[str, ...]) -> str:
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return f'<ul class="ep-notes">{items}</ul>' if items else ""
+
+
+_TABLES = {
+    "table 3": "Table 3: parameters untied, tied and saved",
+    "table 4": "Table 4: both token matrices and their share",
+}
+
+
+def _printed(numbers: tuple[Printed, ...]) -> str:
+    parts = [
+        "<p>From the weight-tying paper (arXiv:2603.26663), beside exact counts of the models that "
+        "it names.</p>"
+    ]
+    for name, title in _TABLES.items():
+        rows = [_printed_row(one) for one in numbers if one.table == name]
+        head = ["model", "quantity", "printed", "recomputed", "exact", "difference", "why"]
+        parts.append(f"<h4>{title}</h4>{table(head, rows, title)}")
+    return "".join(parts)
+
+
+def _printed_row(one: Printed) -> list[str]:
+    quantity = {"embedding": "both matrices"}.get(one.quantity, one.quantity)
+    mark = "same" if one.agrees else f"<b>{number(one.difference, 2)} {one.unit}</b>"
+    return [
+        escape(one.model),
+        quantity,
+        f"{one.printed} {one.unit}",
+        f"{one.recomputed} {one.unit}",
+        f"{number(one.exact)} {one.unit}",
+        mark,
+        escape(one.reason),
+    ]
