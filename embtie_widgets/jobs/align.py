@@ -9,7 +9,7 @@ import torch
 
 from embtie_widgets.jobs.cache import entry_key, kept_or_made, latest, recall
 from embtie_widgets.jobs.estimate import experience, refuse_too_large
-from embtie_widgets.jobs.pairs import OpenPair, Roles, describe, is_here, open_pair, recent_pair
+from embtie_widgets.jobs.pairs import OpenPair, Roles, describe, is_here, open_pair
 from embtie_widgets.measures.alignment import COMPARISONS, align_many
 from embtie_widgets.measures.checks import self_pair_cosine
 from embtie_widgets.measures.plan import Settings
@@ -34,7 +34,7 @@ def look_up(request: AlignRequest) -> PairAlignment | None:
     """What an earlier run has left.  Models on this machine are opened and hashed; for those on
     the hub, which would be downloaded first, the result that came last is taken."""
     if is_here(request.a) and is_here(request.b):
-        pair = recent_pair(request)
+        pair = open_pair(request)
         found: PairAlignment | None = recall(entry_key(request, pair.fingerprint()))
         return found
     on_hub = [ref.ref for ref in (request.a, request.b) if not is_here(ref)]
@@ -42,7 +42,7 @@ def look_up(request: AlignRequest) -> PairAlignment | None:
 
 
 def _timed(request: AlignRequest, pair: OpenPair, progress: Progress) -> PairAlignment:
-    refuse_too_large(request)
+    refuse_too_large(request, pair.roles.gathered())
     started = time.monotonic()
     result = _measure(request, pair, progress)
     experience.took(request, time.monotonic() - started)

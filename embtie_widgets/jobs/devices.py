@@ -6,6 +6,15 @@ from pathlib import Path
 import psutil
 
 _GROUP = Path("/sys/fs/cgroup")
+_LIMITS = (
+    ("memory.max", "memory.current", "", "inactive_file"),
+    (
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "memory",
+        "total_inactive_file",
+    ),
+)
 
 
 def available() -> list[str]:
@@ -21,13 +30,28 @@ def available() -> list[str]:
     return ["auto", *available_devices()]
 
 
-def free_bytes() -> int:
-    """Memory that may still be taken here: the machine's, or what a container leaves of it."""
-    free = [int(psutil.virtual_memory().available)]
-    try:
-        limit, used = ((_GROUP / f"memory.{name}").read_text() for name in ("max", "current"))
-        cached = (_GROUP / "memory.stat").read_text().split("inactive_file ")[1].split()[0]
-        free.append(int(limit) - int(used) + int(cached))
-    except (OSError, ValueError, IndexError):
-        pass  # no container, or one without a limit ("max")
-    return max(min(free), 0)
+def free_bytes(device: str) -> dict[str, int]:
+    """Memory that may still be taken, by place: on this machine (or what its container leaves of
+    it), and on the device of that name where that has its own."""
+    free = {"this machine": min([int(psutil.virtual_memory().available), *_left_by_container()])}
+    if "torch" in sys.modules:
+        import torch
+
+        from embtie_widgets.measures.devices import pick_device
+
+        if pick_device(device).type == "cuda":
+            free["the graphics card"] = int(torch.cuda.mem_get_info()[0])
+    return free
+
+
+def _left_by_container() -> list[int]:
+    """What control groups, of either version, leave; nothing where there is no limit."""
+    found = []
+    for limit, used, folder, word in _LIMITS:
+        try:
+            total, taken = (int((_GROUP / folder / name).read_text()) for name in (limit, used))
+            stat = dict(map(str.split, (_GROUP / folder / "memory.stat").read_text().splitlines()))
+            found.append(max(total - taken + int(stat[word]), 0))
+        except (OSError, ValueError, KeyError):
+            continue  # not of this version, or without a limit ("max")
+    return found

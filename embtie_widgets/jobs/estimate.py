@@ -50,13 +50,7 @@ class Experience:
         rows, width = self._size(request)
         memory = _SQUARES * width * width if request.map != "identity" else 0
         memory += _BLOCK_BYTES * width + _ROW_BYTES * rows
-        memory += sum(self._copied(request, rows))
         return Estimate(_OVERHEAD_SECONDS + operations / self._rate, memory)
-
-    def _copied(self, request: AlignRequest, rows: int) -> list[int]:
-        """Bytes of the matched rows where they have to be gathered: at most In, Out and Tied."""
-        width_a, width_b = (self._shapes[ref][1] for ref in (request.a, request.b))
-        return [4 * rows * width for width in (width_a, width_a, width_b)]
 
     def _size(self, request: AlignRequest) -> Shape:
         (rows_a, width_a), (rows_b, width_b) = (self._shapes[request.a], self._shapes[request.b])
@@ -75,15 +69,20 @@ class Experience:
 experience = Experience()
 
 
-def refuse_too_large(request: AlignRequest) -> None:
-    """An EmbtieError for a request that needs more memory than is free, before it takes any."""
-    cost, free = experience.estimate(request), devices.free_bytes()
-    if cost is not None and cost.bytes > free:
-        raise EmbtieError(
-            f"This needs about {cost.bytes / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB "
-            "are free.",
-            "Choose smaller models or the identity map, or close other work on this machine.",
-        )
+def refuse_too_large(request: AlignRequest, gathered: int = 0) -> None:
+    """An EmbtieError for a request that needs more memory than is free, before it takes any.
+
+    `gathered` are the bytes of the matched rows that have to be copied out of their files.
+    """
+    cost = experience.estimate(request)
+    needed = gathered + (0 if cost is None else cost.bytes)
+    for place, free in devices.free_bytes(request.device).items():
+        if needed > free:
+            raise EmbtieError(
+                f"This needs about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are "
+                f"free on {place}.",
+                "Choose smaller models or the identity map, or close other work there.",
+            )
 
 
 def estimate_align(request: AlignRequest) -> Estimate | None:

@@ -32,6 +32,12 @@ class Roles:
         """The matched rows of every matrix, (n, d) each, in the order of the match."""
         return {name: _take(matrix, self.rows[name]) for name, matrix in self.matrices.items()}
 
+    def gathered(self) -> int:
+        """Bytes of the matched rows that `values` copies; 0 where they are the first ones."""
+        copied = (m[:1].nbytes * len(self.rows[n]) for n, m in self.matrices.items())
+        views = (_first_ones(rows) for rows in self.rows.values())
+        return sum(size for size, view in zip(copied, views, strict=True) if not view)
+
 
 @dataclass(frozen=True)
 class OpenPair:
@@ -63,9 +69,9 @@ _lock = threading.Lock()
 def open_pair(request: AlignRequest, progress: Progress = silent) -> OpenPair:
     """Load both models, match their vocabularies and hand out the roles."""
     progress("loading", 0, 2)
-    a = load(request.a)
+    a = load(request.a, progress=progress)
     progress("loading", 1, 2)
-    b = load(request.b)
+    b = load(request.b, progress=progress)
     for ref, loaded in ((request.a, a), (request.b, b)):
         experience.saw(ref, (len(loaded.input), int(loaded.input.shape[1])))
     a, b, swapped = _untied_first(a, b, request.role_b)
@@ -147,6 +153,8 @@ def _roles(a: Loaded, b: Loaded, matched: Match, role: str) -> Roles:
 
 def _take(matrix: torch.Tensor, rows: "np.ndarray[Any, np.dtype[np.int64]]") -> torch.Tensor:
     """Those rows; a view where they are simply the first ones."""
-    if len(rows) and rows[-1] == len(rows) - 1 and bool((np.diff(rows) == 1).all()):
-        return matrix[: len(rows)]
-    return matrix[torch.from_numpy(rows)]
+    return matrix[: len(rows)] if _first_ones(rows) else matrix[torch.from_numpy(rows)]
+
+
+def _first_ones(rows: "np.ndarray[Any, np.dtype[np.int64]]") -> bool:
+    return bool(len(rows) and rows[-1] == len(rows) - 1 and (np.diff(rows) == 1).all())

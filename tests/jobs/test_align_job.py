@@ -11,8 +11,9 @@ from safetensors.torch import save_file
 import embtie_widgets as ew
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import align as align_job
-from embtie_widgets.jobs import cache
+from embtie_widgets.jobs import cache, pairs
 from embtie_widgets.jobs.lookup import ask_card, token_card
+from tests.sample_results import pair_result
 
 ROWS, WIDTH = 120, 6
 
@@ -91,9 +92,40 @@ def test_a_changed_file_is_measured_anew(request_, files):
     assert again.comparisons["Out->Tied"].mean < 0.9
 
 
+def test_an_earlier_result_is_found_without_the_work(request_, monkeypatch):
+    assert align_job.look_up(request_) is None
+    first = ew.run(request_)
+    monkeypatch.setattr(align_job, "align_many", None)
+    found = align_job.look_up(request_)
+    assert found.summary() == first.summary()
+    assert found.settings["cached"]
+    assert align_job.look_up(dataclasses.replace(request_, seed=9)) is None
+
+
+def test_of_changed_files_no_earlier_result_is_shown(request_, files):
+    ew.run(request_)
+    save_file({"weight": torch.randn(ROWS, WIDTH)}, files / "u.safetensors")
+    assert align_job.look_up(request_) is None
+
+
+def test_models_on_the_hub_are_not_fetched_to_look(request_, monkeypatch):
+    remote = ew.AlignRequest(a="someone/model", b="other/model")
+    monkeypatch.setattr(pairs, "load", lambda *_: pytest.fail("it was fetched"))
+    assert align_job.look_up(remote) is None
+    cache.kept_or_made(remote, {"In": "a"}, pair_result)
+    assert align_job.look_up(remote).settings["cached"]
+
+
+def test_a_file_that_is_gone_has_no_earlier_result(request_, files):
+    ew.run(request_)
+    for file in files.glob("*.safetensors"):
+        file.unlink()
+    assert align_job.look_up(request_) is None
+
+
 def test_a_damaged_entry_is_made_anew(request_):
     first = ew.run(request_)
-    (entry,) = cache.cache_folder().iterdir()
+    (entry,) = cache.cache_folder().glob("*.npz")
     entry.write_bytes(entry.read_bytes()[:2000])
     again = ew.run(request_)
     assert not again.settings["cached"]
