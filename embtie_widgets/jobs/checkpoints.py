@@ -19,6 +19,7 @@ from embtie_widgets.results.checkpoints import (
 from embtie_widgets.sources import hub
 from embtie_widgets.sources.revisions import Revision, gaps, ordered, parse, spread
 from embtie_widgets.sources.series import each, is_remote, list_revisions
+from embtie_widgets.sources.tensor_cache import spoken
 
 _QUESTIONS = 6  # to the hub at a time
 _WEIGHTS = (".safetensors", ".bin")
@@ -45,12 +46,15 @@ def run_checkpoints(request: CheckpointsRequest, progress: Progress = silent) ->
     listed, asked, notes = _listed(request, remote)
     chosen = _chosen(listed, asked, request)
     seen = {revision.name: Seen() for revision in listed}
+    cost, cost_notes = _cost(request, chosen) if remote else ("", [])
+    if request.depth != "matrices":
+        notes.extend(cost_notes)
     if request.depth != "names" and remote:
         _compare_files(request, chosen, seen, progress)
     elif request.depth == "files":
         notes.append("The files lie on this machine; look at the matrices to compare them.")
     if request.depth == "matrices":
-        _load(request, chosen, seen, progress)
+        _load(request, chosen, seen, _saying(cost, progress))
     return _report(request, listed, seen, notes)
 
 
@@ -89,6 +93,29 @@ def _chosen(
             "Choose a model with checkpoints, or give the names of revisions.",
         )
     return spread(steps, request.count)
+
+
+def _cost(request: CheckpointsRequest, chosen: Sequence[Revision]) -> tuple[str, list[str]]:
+    """What loading the chosen ones fetches, as far as the last of them shows, and in sentences."""
+    try:
+        one = hub.cost(request.model.ref, chosen[-1].name)
+    except EmbtieError:
+        # Whatever is wrong with that revision is told where it is loaded.
+        return "", []
+    count, each_ = len(chosen), spoken(one.total)
+    whole = spoken(one.total * count)
+    return f"about {whole}", [
+        f"To load the matrices of {count} checkpoints about {whole} are fetched, {each_} for each "
+        "that is not in the cache yet.",
+        *one.notes,
+    ]
+
+
+def _saying(cost: str, progress: Progress) -> Progress:
+    """The progress with what is to be fetched in all."""
+    if not cost:
+        return progress
+    return lambda stage, done, total: progress(f"{stage} ({cost} in all)", done, total)
 
 
 def _compare_files(

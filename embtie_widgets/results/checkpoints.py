@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LISTED, LOADED, SKIPPED = "listed", "loaded", "skipped"
+_NAMES = 6
 # Of an axis: the gap between two tracks, all gaps together at most, a track at least.
 _GAP, _GAPS, _LEAST_WIDTH = 0.03, 0.3, 0.08
 
@@ -76,9 +77,13 @@ class SameBytes:
     names: tuple[str, ...]
 
     def __str__(self) -> str:
+        """A sentence; of very many names only the first."""
         what = " and ".join(self.what)
         verb = "is" if len(self.what) == 1 else "are"
-        return f"{what} {verb} the same, byte for byte, at {', '.join(self.names)}."
+        shown = self.names[:_NAMES]
+        more = f" and {len(self.names) - _NAMES} more" if self.names[_NAMES:] else ""
+        at = f"{', '.join(shown)}{more}"
+        return f"{what[:1].upper()}{what[1:]} {verb} the same, byte for byte, at {at}."
 
 
 @dataclass(frozen=True)

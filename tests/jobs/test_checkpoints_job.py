@@ -15,7 +15,9 @@ from embtie_widgets.jobs.run import run
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.results.checkpoints import Checkpoint, CheckpointReport
 from embtie_widgets.sources import series
+from embtie_widgets.sources.hub import Cost
 from embtie_widgets.sources.loaded import Loaded
+from tests.hub_server import hub_of
 from tests.sources.models import llama, randomised, saved
 
 C040 = [
@@ -60,6 +62,10 @@ class FakeHub:
         matrix = torch.randn(4, 2, generator=torch.Generator().manual_seed(seed))
         return Loaded(at.ref, matrix, matrix, "tied", revision=at.revision)
 
+    def cost(self, ref: str, revision: str) -> Cost:
+        self._refuse(revision)
+        return Cost(ref, "c", {"model.safetensors": 9 * 10**9}, {"model.safetensors": 4 * 10**8})
+
     def _refuse(self, revision: str) -> None:
         if revision in self.gone or revision not in self.names:
             raise EmbtieError(f"'a/b' has no revision '{revision}'.", "")
@@ -70,6 +76,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> FakeHub:
     fake = FakeHub(C040, {"step1": "step0"}, {"step512"})
     monkeypatch.setattr(series.hub, "list_revisions", fake.list_revisions)
     monkeypatch.setattr(series.hub, "file_hashes", fake.file_hashes)
+    monkeypatch.setattr(series.hub, "cost", fake.cost)
     monkeypatch.setattr(series, "load", fake.load)
     return fake
 
@@ -104,8 +111,12 @@ def test_files_that_are_the_same_are_told_before_anything_is_downloaded(hub: Fak
     assert hub.loaded == []
     [same] = report.repeats
     assert (same.what, same.names) == (("the file model.safetensors",), ("step0", "step1"))
+    assert report.notes[-1] == (
+        "To load the matrices of 11 checkpoints about 4.4 GB are fetched, 400 MB for each that is "
+        "not in the cache yet."
+    )
     assert report.notes[0] == (
-        "the file model.safetensors is the same, byte for byte, at step0, step1."
+        "The file model.safetensors is the same, byte for byte, at step0, step1."
     )
     assert row(report, "step512").state == "skipped"
 
@@ -163,14 +174,14 @@ def test_work_is_told_and_stops_between_two_checkpoints(hub: FakeHub) -> None:
 
     def stop(stage: str, done: int, total: int) -> None:
         told.append((stage, done, total))
-        if (stage, done) == ("checkpoints", 2):
+        if stage.startswith("checkpoints") and done == 2:
             raise Cancelled
 
     with pytest.raises(Cancelled):
         run(CheckpointsRequest("a/b", count=4), progress=stop)
     assert len(hub.loaded) == 2
     assert told[0] == ("listing checkpoints", 0, 1)
-    assert told[-1] == ("checkpoints", 2, 4)
+    assert told[-1] == ("checkpoints (about 1.6 GB in all)", 2, 4)
 
 
 def test_questions_to_the_hub_stop_too(hub: FakeHub) -> None:
@@ -181,6 +192,30 @@ def test_questions_to_the_hub_stop_too(hub: FakeHub) -> None:
     with pytest.raises(Cancelled):
         run(CheckpointsRequest("a/b", depth="files"), progress=stop)
     assert hub.loaded == []
+
+
+def test_a_hub_that_serves_one_file_for_two_steps_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path / "cache"))
+    early = saved(randomised(llama(), seed=1), tmp_path / "early")
+    late = saved(randomised(llama(), seed=2), tmp_path / "late")
+    with hub_of(monkeypatch, tmp_path / "home") as hub:
+        hub.add("owner/model", early, "step0")
+        hub.add("owner/model", late, "step1000", "step143000", "main")
+        told = run(CheckpointsRequest("owner/model", depth="files"))
+        before = hub.sent("model.safetensors")
+        loaded = run(CheckpointsRequest("owner/model", revisions=("step0", "step143000", "gone")))
+    assert [r.name for r in told.rows] == ["step0", "step1000", "step143000", "main"]
+    assert [same.names for same in told.repeats] == [("step1000", "step143000")]
+    assert before < (late / "model.safetensors").stat().st_size
+    assert {r.name: r.state for r in loaded.rows if r.state != "listed"} == {
+        "step0": "loaded",
+        "step143000": "loaded",
+        "gone": "skipped",
+    }
+    assert loaded.repeats == ()
+    assert "gone was left out" in " ".join(loaded.notes)
 
 
 def test_folders_are_read_where_they_lie(tmp_path: Path) -> None:

@@ -122,4 +122,6 @@ def test_a_report_can_be_stored_and_read_again() -> None:
     same = SameBytes(("the input matrix", "the file x.bin"), ("a", "b"))
     whole = report(*steps(0, 5, stage=2), MAIN, repeats=(same,))
     assert from_bytes(to_bytes(whole)) == whole
-    assert str(same) == "the input matrix and the file x.bin are the same, byte for byte, at a, b."
+    many = SameBytes(("the input matrix",), tuple(f"step{i}" for i in range(86)))
+    assert str(many).endswith("at step0, step1, step2, step3, step4, step5 and 80 more.")
+    assert str(same) == "The input matrix and the file x.bin are the same, byte for byte, at a, b."
