@@ -4,13 +4,13 @@ Above, how the per-token cosines of each comparison are distributed; below, on t
 mean in-sample, the mean on held-out tokens, and the same fit on shuffled rows.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from embtie_widgets.charts import figures
 from embtie_widgets.charts.figures import retheme
+from embtie_widgets.charts.sentences import BINS, caption, headline, label
 from embtie_widgets.charts.theme import COMPARISONS, Mark, mark_of
 from embtie_widgets.results import Alignment, PairAlignment
 
@@ -28,15 +28,9 @@ __all__ = [
     "retheme",
     "update",
 ]
-BINS = 80
 _ORDER = tuple(COMPARISONS)
 _Traces = list[dict[str, Any]]
 _NOBODY = np.empty(0, np.int64)
-
-
-def label(comparison: str) -> str:
-    """A comparison as it is written for readers: `Out->Tied` becomes `Out → Tied`."""
-    return comparison.replace("->", " → ")
 
 
 def edges_of(result: PairAlignment) -> np.ndarray[Any, Any]:
@@ -289,46 +283,6 @@ def _layout(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY
     }
 
 
-def caption(result: PairAlignment) -> str:
-    """What the picture rests on, as plain text: n, models, map and split, seed, device."""
-    settings = result.settings
-    part = next(iter(result.comparisons.values()))
-    used = int(np.isfinite(part.cosine).sum())
-    left = part.cosine.size - used
-    facts = [
-        f"n = {used:,} tokens" + (f" ({left:,} without value)" if left else ""),
-        " and ".join(_model(facts) for facts in result.models.values()),
-        _map_text(settings),
-        _split_text(settings),
-        _machine_text(part.settings),
-        f"95 % bootstrap intervals over tokens; {BINS} bins",
-    ]
-    return "; ".join(fact for fact in facts if fact) + "."
-
-
-def _model(facts: dict[str, Any]) -> str:
-    name, revision = str(facts.get("name", "?")), facts.get("revision")
-    return f"{name} @ {revision}" if revision else name
-
-
-def _map_text(settings: dict[str, Any]) -> str:
-    text = f"{settings.get('map', '?')} map, {'' if settings.get('center') else 'not '}centred"
-    return text + (f", ridge {settings['ridge']:g}" if settings.get("ridge") else "")
-
-
-def _machine_text(settings: dict[str, Any]) -> str:
-    stored = ", ".join(dict.fromkeys(map(str, settings.get("stored", {}).values())))
-    said = [f"stored as {stored}" if stored else "", settings.get("device", "")]
-    return ", on ".join(text for text in said if text)
-
-
-def _split_text(settings: dict[str, Any]) -> str:
-    held = settings.get("holdout") or 0
-    if not held:
-        return "no hold-out"
-    return f"{held:.0%} of the tokens held out, seed {settings.get('seed', '?')}"
-
-
 def _wrapped(text: str, width: int = 130) -> str:
     import html
     import textwrap
@@ -336,37 +290,3 @@ def _wrapped(text: str, width: int = 130) -> str:
     lines = textwrap.wrap(text, width)
     # "$" starts a formula in plotly's texts.
     return "<br>".join(html.escape(line).replace("$", "&#36;") for line in lines)
-
-
-def headline(result: PairAlignment) -> str:
-    """What the numbers say in one sentence, held-out means before in-sample ones.
-
-    One side is called closer only where the two 95 % intervals do not overlap.
-    """
-    out, into = (_best(result, name) for name in ("Out->Tied", "In->Tied"))
-    if out is None or into is None:
-        return "The two sides cannot be compared: one of the matrices is missing."
-    kind = "on held-out tokens" if out.held and into.held else "in-sample"
-    numbers = f"mean cosine {out.mean:.2f} with the output, {into.mean:.2f} with the input, {kind}"
-    if out.low > into.high:
-        return f"The tied matrix is closer to the untied output: {numbers}."
-    if into.low > out.high:
-        return f"The tied matrix is closer to the untied input: {numbers}."
-    return f"No clear difference between the two sides: {numbers}."
-
-
-@dataclass(frozen=True)
-class _Mean:
-    mean: float
-    low: float
-    high: float
-    held: bool
-
-
-def _best(result: PairAlignment, name: str) -> _Mean | None:
-    part = result.comparisons.get(name)
-    if part is None:
-        return None
-    if part.heldout_mean is not None and part.heldout_interval is not None:
-        return _Mean(part.heldout_mean, *part.heldout_interval, held=True)
-    return _Mean(part.mean, *part.interval, held=False)

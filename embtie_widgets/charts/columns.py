@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from embtie_widgets.charts.alignment import label
+from embtie_widgets.charts.sentences import label
 from embtie_widgets.charts.theme import COMPARISONS
 from embtie_widgets.results import PairAlignment, display_token
 

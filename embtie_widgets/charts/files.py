@@ -6,7 +6,8 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from embtie_widgets.charts.alignment import figure, headline
+from embtie_widgets.charts.alignment import figure
+from embtie_widgets.charts.sentences import headline
 from embtie_widgets.results import PairAlignment
 
 if TYPE_CHECKING:

@@ -2,13 +2,14 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from embtie_widgets.charts.alignment import label
 from embtie_widgets.charts.columns import positions
+from embtie_widgets.charts.index import index_of
+from embtie_widgets.charts.sentences import label
 from embtie_widgets.charts.theme import COMPARISONS
 from embtie_widgets.results import PairAlignment, display_token
 
@@ -20,9 +21,6 @@ class Page:
     rows: list[list[Any]]
     shown: int
     page: int
-
-
-Tokens = tuple[bytes | None, ...]
 
 
 class TokenRows:
@@ -72,9 +70,11 @@ class TokenRows:
 
     def hits(self, query: str) -> np.ndarray[Any, Any]:
         """The ids of the tokens whose text, or its visible form, holds `query` in any case."""
-        wanted = query.casefold()
-        sought = _sought(self._result.tokens)
-        return np.flatnonzero(np.fromiter((wanted in text for text in sought), bool, self.total))
+        return index_of(self._result.tokens).find(query)
+
+    def prepare(self) -> None:
+        """Make what searching and sorting by text need, before somebody asks."""
+        index_of(self._result.tokens)
 
     def _among(self, ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         flags = np.zeros(self.total, bool)
@@ -96,7 +96,7 @@ class TokenRows:
 
     def _sorted(self, sort: str, descending: bool) -> np.ndarray[Any, Any]:
         if sort == "token":
-            texts = _texts(self._result.tokens)
+            texts = index_of(self._result.tokens).shown
             order = np.array(sorted(range(self.total), key=texts.__getitem__), dtype=int)
             return order[::-1] if descending else order
         if sort not in self._values:
@@ -108,18 +108,6 @@ class TokenRows:
         numbers = [self._values[column["name"]][i] for column in self.columns[1:]]
         text = display_token(self._result.tokens[i])
         return [i, text, *(_shown(value) for value in numbers)]
-
-
-# Kept from result to result: another map has the same tokens.
-@lru_cache(maxsize=2)
-def _texts(tokens: Tokens) -> list[str]:
-    return [display_token(key) for key in tokens]
-
-
-@lru_cache(maxsize=2)
-def _sought(tokens: Tokens) -> list[str]:
-    raw = (key.decode("utf-8", "replace") if key else "" for key in tokens)
-    return [f"{a}\n{b}".casefold() for a, b in zip(raw, _texts(tokens), strict=True)]
 
 
 def _shown(value: Any) -> str | None:

@@ -7,6 +7,7 @@ import ipywidgets as w
 
 from embtie_widgets.charts import alignment as chart
 from embtie_widgets.charts.columns import positions
+from embtie_widgets.charts.sentences import cautions, on_chance
 from embtie_widgets.charts.theme import COMPARISONS, mark_of
 from embtie_widgets.jobs import devices
 from embtie_widgets.jobs.exports import csv_bytes
@@ -165,7 +166,7 @@ class AlignmentPanel(Panel):
 
     def draw(self, result: PairAlignment) -> None:
         """Show another result; the figure comes last, being the heaviest."""
-        self.headline.value = f"<p>{escape(chart.headline(result))}</p>"
+        self.headline.value = _headline(result)
         self.caption.value = f"<p>{escape(chart.caption(result))}</p>"
         self.summary.value, self.bands.value = _summary(result), _bands(result)
         self.facts.value = pair_facts(result)
@@ -245,6 +246,14 @@ def _holdout() -> w.FloatSlider:
     )
 
 
+def _headline(result: PairAlignment) -> str:
+    beware = "".join(
+        f'<div class="ep-alert" role="note"><b>Beware.</b> {escape(text)}</div>'
+        for text in cautions(result)
+    )
+    return f"<p>{escape(chart.headline(result))}</p>{beware}"
+
+
 def _named(comparison: str) -> str:
     color = mark_of(comparison).color
     return f'<span class="ep-dot" style="background:{color}"></span>{chart.label(comparison)}'
@@ -264,7 +273,9 @@ def _summary(result: PairAlignment) -> str:
         for row in sorted(result.summary(), key=lambda row: _place(row["comparison"]))
     ]
     head = ["", "in-sample", "held out", "chance", "chance in theory", "median", "tokens"]
-    return table(head, rows, "mean cosine by comparison")
+    why = on_chance(result)
+    told = f"<p class='ep-quiet'>{escape(why)}</p>" if why else ""
+    return table(head, rows, "mean cosine by comparison") + told
 
 
 def _place(comparison: str) -> int:

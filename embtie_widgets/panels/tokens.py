@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from embtie_widgets.charts.tokens import TokenRows
+from embtie_widgets.jobs.runner import quick_executor
 from embtie_widgets.panels.state import PanelState, ids_of
 from embtie_widgets.results import PairAlignment
 from embtie_widgets.widgets import TokenTable
@@ -34,6 +35,7 @@ class TokenView:
     def draw(self, result: PairAlignment) -> None:
         """Show the tokens of another result; search and sort stay."""
         self._rows = TokenRows(result)
+        quick_executor().submit(self._rows.prepare)
         self.table.columns = self._rows.columns
         names = [column["name"] for column in self._rows.columns]
         if self.table.sort not in names:

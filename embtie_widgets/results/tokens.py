@@ -10,6 +10,8 @@ _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
 _BLANK = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0}
 _BLANK |= {*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
 
+_BLANK_LETTERS = {chr(code) for code in _BLANK}
+
 
 def display_token(key: bytes | None, limit: int = 60) -> str:
     """The token's letters, with visible signs for what cannot be seen.
@@ -24,7 +26,7 @@ def display_token(key: bytes | None, limit: int = 60) -> str:
     if not key:
         return "(empty)"
     text = key.decode("utf-8", errors="surrogateescape")
-    plain = text.isascii() and text.isprintable()
+    plain = text.isprintable() and _BLANK_LETTERS.isdisjoint(text)
     shown = text.replace(" ", _SPACE) if plain else "".join(map(_sign, text))
     if unicodedata.category(shown[0]).startswith("M"):
         shown = "◌" + shown

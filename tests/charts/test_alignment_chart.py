@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from embtie_widgets.charts import alignment as chart
+from embtie_widgets.charts import sentences
 from tests.sample_results import alignment, pair_result
 
 
@@ -132,3 +133,46 @@ def test_the_headline_names_the_closer_side_only_when_the_intervals_are_apart() 
     parts = dict(result.comparisons)
     parts["In->Tied"] = parts["Out->Tied"]
     assert "no clear difference" in chart.headline(replace(result, comparisons=parts)).lower()
+
+
+@pytest.mark.parametrize("floor", [0.95, -0.4, 0.001])
+def test_chance_is_on_the_axis_wherever_it_lies(floor: float) -> None:
+    result = pair_result()
+    parts = {n: replace(p, floor_mean=floor) for n, p in result.comparisons.items()}
+    low, high = chart.figure(replace(result, comparisons=parts)).layout.xaxis.range
+    assert low < floor < high
+    live = chart.figure_widget(result)
+    chart.update(live, replace(result, comparisons=parts))
+    low, high = live.layout.xaxis.range
+    assert low < floor < high
+
+
+def test_the_mode_bar_offers_no_way_out_of_the_page() -> None:
+    config = chart.figure_widget(pair_result())._config
+    assert config["showSendToCloud"] is False
+    assert config["showLink"] is False
+    assert "sendChartToCloud" in config["modeBarButtonsToRemove"]
+    assert not config["displaylogo"]
+
+
+def test_a_matrix_compared_with_itself_is_said_to_say_nothing() -> None:
+    result = pair_result()
+    assert sentences.cautions(result) == []
+    tied = replace(result, hashes=result.hashes | {"Out": result.hashes["In"]})
+    [said] = sentences.cautions(tied)
+    assert "A is tied" in said
+    assert "In → Out is 1 by itself" in said
+    alone = replace(result, hashes=dict.fromkeys(result.hashes, "same"))
+    assert len(sentences.cautions(alone)) == 3
+
+
+def test_chance_that_is_not_as_in_theory_is_explained() -> None:
+    result = pair_result()
+    assert sentences.on_chance(result) == ""
+    parts = {n: replace(p, floor_mean=0.3) for n, p in result.comparisons.items()}
+    far = replace(result, comparisons=parts)
+    assert "strong directions" in sentences.on_chance(far)
+    raw = replace(far, settings=far.settings | {"center": False})
+    assert "mean" in sentences.on_chance(raw)
+    none = {n: replace(p, floor_expected=None) for n, p in parts.items()}
+    assert sentences.on_chance(replace(far, comparisons=none)) == ""

@@ -1,6 +1,12 @@
-import numpy as np
+import random
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
+import pytest
+
+from embtie_widgets.charts import index
 from embtie_widgets.charts.tokens import Page, TokenRows
+from embtie_widgets.results import display_token
 from tests.sample_results import TOKENS, pair_result
 
 
@@ -43,3 +49,35 @@ def test_a_page_beyond_the_end_is_the_last_one() -> None:
     page = TokenRows(pair_result(50)).page("word", "token", False, 9, 20)
     assert page.page == (page.shown - 1) // 20
     assert page.rows
+
+
+@pytest.mark.parametrize(
+    "query", ["the", "THE", "a", "\x00", "\n", "b\x00", "é", "x", "[u+", "\\xff"]
+)
+def test_the_index_finds_what_looking_at_each_token_finds(query: str) -> None:
+    chance = random.Random(0)
+    letters = [b"a", b"b", b"The", b"\x00", b"\n", b" ", "É".encode(), b"\xff", b"\xe2\x80\x8b"]
+    tokens = tuple(b"".join(chance.choices(letters, k=chance.randrange(4))) for _ in range(500))
+    tokens = (*tokens, None)
+    texts = [
+        [(key or b"").decode("utf-8", "replace").casefold(), display_token(key).casefold()]
+        for key in tokens
+    ]
+    wanted = query.casefold()
+    found = [i for i, both in enumerate(texts) if any(wanted in text for text in both)]
+    assert index.TokenIndex(tokens).find(query).tolist() == found
+
+
+def test_the_index_is_made_once_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, tokens = [], pair_result(40).tokens
+    index._made.cache_clear()
+    whole = index.TokenIndex
+
+    def counted(tokens: index.Tokens) -> index.TokenIndex:
+        made.append(tokens)
+        return whole(tokens)
+
+    monkeypatch.setattr(index, "TokenIndex", counted)
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: id(index.index_of(tokens)), range(50)))
+    assert (len(made), len(found)) == (1, 1)

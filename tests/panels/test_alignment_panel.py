@@ -208,3 +208,16 @@ def test_the_panel_opens_without_torch() -> None:
 def _all_rows(panel: AlignmentPanel) -> list[list[object]]:
     panel.tokens.table.sort, panel.tokens.table.descending = "row_a", False
     return panel.tokens.table.rows
+
+
+def test_a_tied_first_model_is_warned_of_beside_the_headline(
+    panel: AlignmentPanel, runner: FakeRunner
+) -> None:
+    assert "Beware" not in panel.headline.value
+    runner.at_once = False
+    panel.start()
+    result = pair_result()
+    same = {**result.hashes, "Out": result.hashes["In"]}
+    runner.jobs[-1].finish(replace(result, hashes=same))
+    assert "Beware" in panel.headline.value
+    assert "A is tied" in panel.headline.value

@@ -1,0 +1,136 @@
+"""What an alignment says in words: headline, caption, and what to beware of when reading it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from embtie_widgets.results import PairAlignment
+
+BINS = 80
+# Theory and measured chance are told apart where the eye would see a difference.
+_FAR = 0.02
+
+
+def label(comparison: str) -> str:
+    """A comparison as it is written for readers: `Out->Tied` becomes `Out → Tied`."""
+    return comparison.replace("->", " → ")
+
+
+def caption(result: PairAlignment) -> str:
+    """What the picture rests on, as plain text: n, models, map and split, seed, device."""
+    settings = result.settings
+    part = next(iter(result.comparisons.values()))
+    used = int(np.isfinite(part.cosine).sum())
+    left = part.cosine.size - used
+    facts = [
+        f"n = {used:,} tokens" + (f" ({left:,} without value)" if left else ""),
+        " and ".join(_model(facts) for facts in result.models.values()),
+        _map_text(settings),
+        _split_text(settings),
+        _machine_text(part.settings),
+        f"95 % bootstrap intervals over tokens; {BINS} bins",
+    ]
+    return "; ".join(fact for fact in facts if fact) + "."
+
+
+def _model(facts: dict[str, Any]) -> str:
+    name, revision = str(facts.get("name", "?")), facts.get("revision")
+    return f"{name} @ {revision}" if revision else name
+
+
+def _map_text(settings: dict[str, Any]) -> str:
+    text = f"{settings.get('map', '?')} map, {'' if settings.get('center') else 'not '}centred"
+    return text + (f", ridge {settings['ridge']:g}" if settings.get("ridge") else "")
+
+
+def _machine_text(settings: dict[str, Any]) -> str:
+    stored = ", ".join(dict.fromkeys(map(str, settings.get("stored", {}).values())))
+    said = [f"stored as {stored}" if stored else "", settings.get("device", "")]
+    return ", on ".join(text for text in said if text)
+
+
+def _split_text(settings: dict[str, Any]) -> str:
+    held = settings.get("holdout") or 0
+    if not held:
+        return "no hold-out"
+    return f"{held:.0%} of the tokens held out, seed {settings.get('seed', '?')}"
+
+
+def headline(result: PairAlignment) -> str:
+    """What the numbers say in one sentence, held-out means before in-sample ones.
+
+    One side is called closer only where the two 95 % intervals do not overlap.
+    """
+    out, into = (_best(result, name) for name in ("Out->Tied", "In->Tied"))
+    if out is None or into is None:
+        return "The two sides cannot be compared: one of the matrices is missing."
+    kind = "on held-out tokens" if out.held and into.held else "in-sample"
+    numbers = f"mean cosine {out.mean:.2f} with the output, {into.mean:.2f} with the input, {kind}"
+    if out.low > into.high:
+        return f"The tied matrix is closer to the untied output: {numbers}."
+    if into.low > out.high:
+        return f"The tied matrix is closer to the untied input: {numbers}."
+    return f"No clear difference between the two sides: {numbers}."
+
+
+@dataclass(frozen=True)
+class _Mean:
+    mean: float
+    low: float
+    high: float
+    held: bool
+
+
+def _best(result: PairAlignment, name: str) -> _Mean | None:
+    part = result.comparisons.get(name)
+    if part is None:
+        return None
+    if part.heldout_mean is not None and part.heldout_interval is not None:
+        return _Mean(part.heldout_mean, *part.heldout_interval, held=True)
+    return _Mean(part.mean, *part.interval, held=False)
+
+
+def cautions(result: PairAlignment) -> list[str]:
+    """Sentences to read before the numbers: comparisons that say nothing, and why."""
+    return list(_same_matrices(result))
+
+
+def _same_matrices(result: PairAlignment) -> Iterator[str]:
+    for first, second in combinations(result.hashes, 2):
+        if result.hashes[first] != result.hashes[second]:
+            continue
+        one, whole = f"{first} and {second} are one and the same matrix", ""
+        if {first, second} == {"In", "Out"}:
+            whole = " (A is tied), and the two sides cannot differ"
+        yield (
+            f"{one}{whole}: {first} → {second} is 1 by itself on every token and says nothing "
+            "about tying."
+        )
+
+
+def on_chance(result: PairAlignment) -> str:
+    """Why measured chance is not what theory gives, empty where it is."""
+    apart = [
+        part.floor_mean - part.floor_expected
+        for part in result.comparisons.values()
+        if part.floor_mean is not None and part.floor_expected is not None
+    ]
+    if not any(abs(gap) > _FAR for gap in apart):
+        return ""
+    if result.settings.get("center"):
+        why = (
+            "real rows have a few strong directions and some rare tokens of their own kind, so "
+            "that shuffled rows resemble one another more (or less) than Gaussian ones"
+        )
+    else:
+        why = (
+            "without centring all rows share a direction, their mean, and shuffling leaves it in "
+            "place"
+        )
+    return (
+        "Chance in theory is for independent Gaussian rows. The measured chance beside it differs, "
+        f"since {why}. Measure against the measured one."
+    )
