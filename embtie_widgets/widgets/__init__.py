@@ -5,6 +5,7 @@ from embtie_widgets.widgets.page import CopyButton, DownloadButton, File, LinkSt
 from embtie_widgets.widgets.picture import FigurePicture
 from embtie_widgets.widgets.scatter import TokenScatter, shade
 from embtie_widgets.widgets.search import SearchPicker
+from embtie_widgets.widgets.steps import StepSlider
 from embtie_widgets.widgets.table import TokenTable
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "File",
     "LinkState",
     "SearchPicker",
+    "StepSlider",
     "ThemeWatch",
     "TokenCard",
     "TokenScatter",
