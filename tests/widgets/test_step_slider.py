@@ -1,5 +1,6 @@
 """The slider over checkpoints in a real browser."""
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,6 @@ def test_a_whole_suite_fits_and_its_numbers_do_not_overlap(
         ".map(b => [b.left, b.right])"
     )
     assert len(boxes) >= 5
-    assert all(a[1] < b[0] for a, b in zip(boxes, boxes[1:], strict=False))
+    assert all(a[1] < b[0] for a, b in itertools.pairwise(boxes))
     assert boxes[-1][1] <= width
     assert browser.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
