@@ -1,4 +1,4 @@
-"""The command line: `embtie`, `embtie run`, `embtie doctor`, `embtie train-nano`."""
+"""The command line: `embtie`, `embtie run`, `fetch`, `doctor`, `train-nano`."""
 
 import os
 import sys

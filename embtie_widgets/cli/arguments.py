@@ -7,6 +7,7 @@ from pathlib import Path
 from embtie_widgets import __version__
 from embtie_widgets.app.serve import PORT
 from embtie_widgets.cli.doctor import doctor
+from embtie_widgets.cli.fetch import fetch
 from embtie_widgets.cli.run import run
 from embtie_widgets.cli.serve import serve
 from embtie_widgets.cli.train import train_nano
@@ -26,7 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"embtie {__version__}")
     add = parser.add_subparsers(metavar="COMMAND", required=True).add_parser
-    for part in (_add_serve, _add_run, _add_doctor, _add_train):
+    for part in (_add_serve, _add_run, _add_fetch, _add_doctor, _add_train):
         part(add)
     return parser
 
@@ -54,6 +55,23 @@ def _add_run(add: Add) -> None:
         help="write request.json, result.json, tokens.csv and figure.html into this folder",
     )
     running.set_defaults(command=run)
+
+
+def _add_fetch(add: Add) -> None:
+    fetching = add(
+        "fetch",
+        help="bring the matrices of models from the hub to this machine",
+        description="Fetches only the matrices, into the cache; what broke off goes on from there.",
+    )
+    fetching.add_argument(
+        "models",
+        nargs="*",
+        metavar="MODEL",
+        help="a pair of the catalogue by name, or hub ids, each with @REVISION if need be",
+    )
+    fetching.add_argument("--dry-run", action="store_true", help="only say what would be fetched")
+    fetching.add_argument("--list", action="store_true", help="list the catalogue")
+    fetching.set_defaults(command=fetch)
 
 
 def _add_doctor(add: Add) -> None:

@@ -116,11 +116,11 @@ def _caches() -> Iterator[Finding]:
 
     hub = Path(constants.HF_HUB_CACHE)
     models = len(list(hub.glob("models--*")))
-    yield Finding("Cache", "models from the hub", f"{models} ({_size(hub)} in {_short(hub)})")
+    yield Finding("Cache", "models from the hub", f"{models} ({_size(hub)} in {short_path(hub)})")
     yield Finding("Cache", "hub access", "offline" if constants.HF_HUB_OFFLINE else "online")
     yield Finding("Cache", "hub token", "set" if get_token() else "not set")
     own = cache_folder()
-    yield Finding("Cache", "results", f"{_size(own)} in {_short(own)}" if own else "not kept")
+    yield Finding("Cache", "results", f"{_size(own)} in {short_path(own)}" if own else "not kept")
 
 
 def _machine() -> Iterator[Finding]:
@@ -140,6 +140,7 @@ def _size(folder: Path) -> str:
     return f"{total / 2**20:,.1f} MiB"
 
 
-def _short(path: Path) -> str:
+def short_path(path: Path) -> str:
+    """A path with the home folder as `~`."""
     home = Path.home()
     return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)

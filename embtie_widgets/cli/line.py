@@ -5,11 +5,18 @@ from typing import Never, Self
 
 from tqdm import tqdm
 
+_COUNTS = "{desc}: {n_fmt} of {total_fmt} |{bar}| {elapsed} gone, {remaining} left"
+_BYTES = "{desc}: {n_fmt}B of {total_fmt}B |{bar}| {rate_fmt}, {remaining} left"
+
 
 class ProgressLine:
-    """A `Progress` that draws itself on a terminal and is silent elsewhere."""
+    """A `Progress` that draws itself on a terminal and is silent elsewhere.
 
-    def __init__(self) -> None:
+    `unit` is "" for counts and "B" for bytes, which are written with their rate.
+    """
+
+    def __init__(self, unit: str = "") -> None:
+        self._unit = unit
         self._bar: tqdm[Never] | None = None
         self._stage = ""
 
@@ -35,7 +42,9 @@ class ProgressLine:
             leave=False,
             disable=None,  # silent unless it is a terminal
             file=sys.stderr,
-            bar_format="{desc}: {n_fmt} of {total_fmt} |{bar}| {elapsed} gone, {remaining} left",
+            unit=self._unit,
+            unit_scale=bool(self._unit),
+            bar_format=_BYTES if self._unit else _COUNTS,
         )
 
     def _end(self) -> None:

@@ -3,28 +3,36 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from embtie_widgets.sources.place import tensors_folder
+
 BUNDLED = ("nano-tied", "nano-untied")
 _WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 
 
 def local_refs(refs: Iterable[str]) -> frozenset[str]:
-    """Those of the references that are bundled, on the disk, or whose weights are cached."""
-    cached = _cached_folders()
-    return frozenset(ref for ref in refs if ref in BUNDLED or _is_here(ref, cached))
+    """Those of the references that are bundled, on the disk, or whose matrices are cached."""
+    whole, tensors = _hub_folders(), _folders(tensors_folder())
+    return frozenset(ref for ref in refs if ref in BUNDLED or _is_here(ref, whole, tensors))
 
 
-def _is_here(ref: str, cached: dict[str, Path]) -> bool:
-    folder = cached.get(f"models--{ref.replace('/', '--')}")
-    if folder is not None:
-        return any(any(folder.glob(f"snapshots/*/{kind}")) for kind in _WEIGHTS)
+def _is_here(ref: str, whole: dict[str, Path], tensors: dict[str, Path]) -> bool:
+    name = f"models--{ref.replace('/', '--')}"
+    if name in tensors and any(tensors[name].glob("*.safetensors")):
+        return not any(tensors[name].glob("*.part"))
+    if name in whole:
+        return any(any(whole[name].glob(f"snapshots/*/{kind}")) for kind in _WEIGHTS)
     return Path(ref).exists()
 
 
-def _cached_folders() -> dict[str, Path]:
+def _hub_folders() -> dict[str, Path]:
     # The constants alone: the library's own look-up takes a third of a second to import.
     from huggingface_hub import constants
 
+    return _folders(Path(constants.HF_HUB_CACHE))
+
+
+def _folders(place: Path | None) -> dict[str, Path]:
     try:
-        return {path.name: path for path in Path(constants.HF_HUB_CACHE).iterdir()}
+        return {} if place is None else {path.name: path for path in place.iterdir()}
     except OSError:
         return {}

@@ -55,6 +55,20 @@ def test_what_is_on_this_machine_is_marked_and_listed_first(tmp_path: Path) -> N
     assert catalogue.search("gemma")[0].value == "google/gemma-7b"
 
 
+def test_matrices_that_embtie_has_fetched_are_marked_once_they_are_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path))
+    folder = tmp_path / "tensors" / "models--google--gemma-2b"
+    folder.mkdir(parents=True)
+    (folder / "fact.json").touch()
+    assert not catalogue.search("gemma-2b on this machine")
+    (folder / "matrix.safetensors").touch()
+    assert catalogue.search("gemma-2b on this machine")
+    (folder / "other.part").touch()
+    assert not catalogue.search("gemma-2b on this machine")
+
+
 def test_a_pair_is_here_only_when_both_its_models_are(tmp_path: Path) -> None:
     cache(tmp_path, "Qwen/Qwen3-8B", "model-00001-of-00005.safetensors")
     assert [hit.value for hit in catalogue.search_pairs("on this machine")] == ["nano"]
