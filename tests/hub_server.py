@@ -15,7 +15,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -194,6 +194,10 @@ class _Answers(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         pass
+
+    def handle(self) -> None:
+        with suppress(ConnectionResetError):  # the other side may hang up between two requests
+            super().handle()
 
     def do_HEAD(self) -> None:
         self._handle(body=False)

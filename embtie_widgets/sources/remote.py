@@ -25,7 +25,7 @@ from embtie_widgets.sources.tensor_cache import Sink, Wanted, spoken
 # Exported, but not so that a type checker sees it.
 _utils: Any = huggingface_hub.utils
 _TRIES = 4
-_CHUNK = 2**20
+_PAUSE = 0.1
 # Answers after which it makes sense to ask again.
 _PASSING = (408, 429, 500, 502, 503, 504)
 # Answers of a store to an address that ran out.
@@ -82,7 +82,7 @@ class RemoteFile:
                 "Ask for it again: it goes on where it stopped.",
             )
         self._address = None
-        time.sleep(0.1 * 2**failures)
+        time.sleep(_PAUSE * 2**failures)
 
     def _passes(self, fault: Exception, failures: int) -> bool:
         """Whether it makes sense to ask again."""
@@ -97,7 +97,7 @@ class RemoteFile:
             with self._answer(start, end) as answer:
                 skip = self._check(answer, start)
                 left = end - start
-                for chunk in answer.iter_bytes(_CHUNK):
+                for chunk in answer.iter_bytes():
                     piece = chunk[skip : skip + left]
                     skip = max(0, skip - len(chunk))
                     left -= len(piece)

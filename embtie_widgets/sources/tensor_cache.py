@@ -112,13 +112,12 @@ def held(wanted: Wanted) -> int:
     folder = repository_folder(wanted.repository)
     if folder is None:
         return 0
-    try:
+    with suppress(*_UNREADABLE):
         if _is_sound(folder / f"{wanted.key}.safetensors"):
             return wanted.slot.size
-        with (folder / f"{wanted.key}.part").open("rb") as file:
-            return _settled(file, wanted)[1]
-    except _UNREADABLE:
-        return 0
+    with suppress(*_UNREADABLE), (folder / f"{wanted.key}.part").open("rb") as file:
+        return _settled(file, wanted)[1]
+    return 0
 
 
 def repository_folder(repository: str) -> Path | None:
