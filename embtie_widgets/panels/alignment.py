@@ -64,6 +64,7 @@ class AlignmentPanel(Panel):
     def build_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
         """The pair, the map, and how it is scored."""
         self.pair = PairPicker(self._first.a, self._first.b)
+        self.pair.preset.observe(self.callback(self._take_pair), "value")
         self.map = labelled(
             _maps(), "identity: no map; orthogonal: Procrustes; linear: least squares"
         )
@@ -190,8 +191,14 @@ class AlignmentPanel(Panel):
             self.scatter.scatter.clicked = self.tokens.table.clicked = self.card.place
 
     def edited(self) -> None:
-        """Ridge belongs to the linear map."""
+        """Ridge belongs to the linear map; the pair is named where the catalogue has it."""
         self.ridge.disabled = self.map.value != "linear"
+        self.pair.follow(self.request)
+
+    def _take_pair(self, _change: Any) -> None:
+        request = self.pair.chosen(self.request)
+        if request != self.request:
+            self.request = request
 
     def prepare(self, request: Any) -> None:
         """Offer a device that was asked for even where it is missing; a run then says so."""
