@@ -118,8 +118,8 @@ def _input_score(path: str, shape: tuple[int, ...] | None, size: int | None) -> 
     parts = path.split(".")
     return (
         size is not None and shape is not None and shape[0] >= size,
-        # A shared table is what encoder and decoder both are copies of.
-        2 if parts[-1] == "shared" else "decoder" in parts,
+        # A decoder's own table before the shared one, which may stand unused beside it.
+        2 if {"decoder", "text_decoder"} & {*parts} else parts[-1] == "shared",
         "encoder" not in parts,
         any(part in ("language_model", "text_model", "llm", "thinker") for part in parts),
         "modules_to_save" in parts,

@@ -60,6 +60,7 @@ def final_norm(modules: Iterable[str], family: Family, layers: str | None) -> st
         return found[0] if len(found) == 1 else None
     around = (layers or "").rpartition(".")[0]
     beside = [p for p in modules if layers is not None and p.rpartition(".")[0] == around]
+    beside = [path for path in beside if not names.is_foreign(path)]
     leaves = {path: path.rsplit(".", 1)[-1] for path in beside}
     norms = [p for p, leaf in leaves.items() if _NORM.search(leaf) and not _OTHER.search(leaf)]
     sure = [path for path in norms if _FINAL.search(leaves[path])] or norms

@@ -30,7 +30,7 @@ _LAYER_KEYS = (
 )
 _HEAD_CLASS = re.compile(
     r"CausalLM|LMHead|ConditionalGeneration|MaskedLM|ForPreTraining|Seq2Seq|MultimodalLM"
-    r"|ImageTextToText|Vision2Seq|RWForCausal|GenerationModel"
+    r"|ImageTextToText|Vision2Seq|RWForCausal|GenerationModel|TextToText|SpeechToText"
 )
 _SCALE_KEYS = (
     "embedding_multiplier",

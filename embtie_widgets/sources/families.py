@@ -48,6 +48,7 @@ class Family:
 
 _ROOT = (ROOT_OF_WIDTH, *RULES)
 _TRANSFORMED = "A dense layer, an activation and a norm stand between the last state and the head."
+_TURNED = "States run with the position first, the batch second."
 _BERTS = (
     "bert", "big_bird", "camembert", "data2vec-text", "electra", "ernie", "megatron-bert",
     "modernbert-decoder", "rembert", "roberta", "roberta-prelayernorm", "roformer", "xlm-roberta",
@@ -59,16 +60,27 @@ _GEMMAS = (
 )  # fmt: skip
 
 _registry: dict[str, Family] = {
+    "bigbird_pegasus": Family(norm="decoder.layernorm_embedding"),
     "ctrl": Family(input="transformer.w"),
+    "dory": Family(note="The head multiplies each token's logit by a learned number."),
     "hf_olmo": Family(input="transformer.wte", output="transformer.ff_out", has_head=True),
+    "fsmt": Family(note=_TURNED),
+    "hrm_text": Family(
+        norm="H_module.final_norm",
+        layers="H_module.layers",
+        note="Two stacks of blocks run in turns; the blocks listed are those of the last.",
+    ),
     "hyperclovax": Family(
         scales=(Rule("embedding_multiplier", "embedding"), Rule("logits_scaling", "logits"))
     ),
     "lfm2": Family(norm="embedding_norm"),
     "lfm2_moe": Family(norm="embedding_norm"),
     "lfm3": Family(norm="embedding_norm"),
+    "prophetnet": Family(note="The head reads several predicting streams side by side."),
+    "qwen4_exp_text": Family(note="A mixer joins several streams of states before the head."),
     "whisper": Family(input="decoder.embed_tokens", output="proj_out"),
     "xlm": Family(input="embeddings", output="pred_layer.proj"),
+    "xlnet": Family(note=_TURNED),
     **{kind: Family(norm=NONE, note=_TRANSFORMED) for kind in _BERTS},
     **{kind: Family(scales=_ROOT) for kind in _GEMMAS},
 }

@@ -42,12 +42,17 @@ def read_model(model: Any) -> Sourced:
 def matrices_of(model: Any) -> tuple[torch.Tensor | None, torch.Tensor | None]:
     """The model's own input and output matrix, whatever they hold; None where there is none."""
     E, U = _weight(model, "get_input_embeddings"), _weight(model, "get_output_embeddings")
-    if E is not None and U is not None:
-        return E, U
     names, layout = _named(model), _layout(model)
-    if layout is not None:
-        E = names[layout.input] if E is None and layout.input is not None else E
-        U = names[layout.output] if U is None and layout.output is not None else U
+    if layout is None:
+        return E, U
+    table, head = (names.get(name or "") for name in (layout.input, layout.output))
+    both = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
+    # Beside a decoder the getter may give the encoder's table, and where it gives the table for
+    # the head, the head that stands apart is the one that the logits come from.
+    if table is not None and (E is None or both):
+        E = table
+    if head is not None and (U is None or (U is table and head is not table)):
+        U = head
     return E, U
 
 
@@ -100,8 +105,9 @@ def _tensor_names(model: Any, found: Found) -> dict[str, str]:
         }
     for role, matrix in (("input", found.input), ("output", found.output)):
         pointers = ((n, p.data_ptr()) for n, p in held.items())
-        own = (n for n, at in pointers if matrix is not None and at == matrix.data_ptr())
-        named[role] = next(own, None)
+        own = [n for n, at in pointers if matrix is not None and at == matrix.data_ptr()]
+        usual = getattr(layout, role, None)
+        named[role] = usual if usual in own else next(iter(own), None)
     return {role: name for role, name in named.items() if name is not None}
 
 

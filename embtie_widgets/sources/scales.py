@@ -61,7 +61,14 @@ _HOW: dict[str, Callable[[float, float], float]] = {
     "over width": lambda value, width: value / width,
     "root of width": lambda value, width: math.sqrt(width),
     "root": lambda value, width: math.sqrt(value),
-    "one over root": lambda value, width: 1 / math.sqrt(value),
+}
+_WORDS = {
+    "times": "times",
+    "is": "c of c tanh(x/c) is",
+    "divides": "divided by",
+    "over width": "divided by width over",
+    "root of width": "times the root of the width, by",
+    "root": "times the root of",
 }
 
 
@@ -76,6 +83,12 @@ def read_scales(levels: list[Config], rules: tuple[Rule, ...]) -> Scales:
             value = factor if before is None else before * factor
             scales = replace(scales, **{rule.place: value})
     return scales
+
+
+def fields_of(levels: list[Config], rules: tuple[Rule, ...]) -> tuple[str, ...]:
+    """Which fields scale what, in words: "logits: divided by logits_scaling"."""
+    given = [rule for rule in rules if any(_factor(rule, level) for level in levels)]
+    return tuple(f"{rule.place}: {_WORDS[rule.how]} {rule.field}".strip() for rule in given)
 
 
 def _factor(rule: Rule, level: Config) -> float | None:

@@ -1,0 +1,137 @@
+"""How a loaded model gets from its last state to its logits, measured in its own forward pass.
+
+Names in a configuration are no proof of a factor, so the model is asked: once with a few tokens,
+and once with chosen numbers in place of the head's output.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources.live import layout_of
+
+_TOKENS = 5
+_PROBES = (1e-3, -1e-3, 0.5, -2.0, 7.0, 40.0, -300.0, 1e6)
+_CLOSE = 1e-4
+
+
+@dataclass(frozen=True)
+class Readout:
+    """logits = cap(logits_factor * (hidden_factor * norm(state) @ U.T + bias)).
+
+    norm    path of the module whose output enters the head, None where that is the last block's
+    hidden  factor on it before the head
+    logits  factor on the head's output
+    cap     c of c * tanh(logits / c), None without
+    """
+
+    norm: str | None
+    hidden: float = 1.0
+    logits: float = 1.0
+    cap: float | None = None
+
+
+def measure_readout(model: Any) -> Readout:
+    """By two forward passes over a few tokens; the model is left as it was.
+
+    An EmbtieError where the logits are something else than a scaled and capped head.
+    """
+    layout, head = layout_of(model), model.get_output_embeddings()
+    before: list[torch.Tensor] = []
+    through: list[torch.Tensor] = []
+
+    def leaving(_module: Any, _inputs: Any, made: Any) -> None:
+        before.append(made if isinstance(made, torch.Tensor) else made[0])
+
+    def crossing(_module: Any, inputs: Any, made: torch.Tensor) -> None:
+        through.extend((inputs[0], made))
+
+    last = layout.norm or f"{layout.layers}.{layout.layer_count - 1}"
+    watched = dict(model.named_modules()).get(last)
+    if watched is None or head is None:
+        raise _other(model)
+    with _hooked({watched: leaving, head: crossing}):
+        _forward(model)
+    hidden = _factor(before[-1], through[0]) if before and through else None
+    if hidden is None or not _is_linear(head, *through[:2]):
+        raise _other(model)
+    logits, cap = _after_head(model, head)
+    return Readout(layout.norm, hidden, logits, cap)
+
+
+def _is_linear(head: Any, entering: torch.Tensor, leaving: torch.Tensor) -> bool:
+    weight, bias = head.weight, getattr(head, "bias", None)
+    plain = torch.nn.functional.linear(entering, weight, bias)
+    return torch.allclose(plain, leaving, rtol=1e-2, atol=_CLOSE * float(leaving.abs().max()))
+
+
+def _after_head(model: Any, head: Any) -> tuple[float, float | None]:
+    """Factor and cap, from what the model makes of chosen numbers in place of its head's."""
+    chosen: list[torch.Tensor] = []
+
+    def replace(_module: Any, _inputs: Any, made: torch.Tensor) -> torch.Tensor:
+        values = torch.tensor(_PROBES, dtype=torch.float32, device=made.device)
+        at = torch.arange(made.numel(), device=made.device) % len(_PROBES)
+        chosen.append(values[at].view(made.shape))
+        return chosen[-1].to(made.dtype)
+
+    with _hooked({head: replace}):
+        logits = _forward(model)
+    if not chosen or chosen[-1].shape != logits.shape:
+        raise _other(model)
+    z, y = chosen[-1].flatten(), logits.float().flatten()
+    small, large = z.abs() == min(map(abs, _PROBES)), z == max(_PROBES)
+    factor = float((y[small] / z[small]).mean())
+    top = float(y[large].mean())
+    cap = None if abs(top - factor * max(_PROBES)) <= _CLOSE * abs(top) else top
+    expected = factor * z if cap is None else cap * torch.tanh(factor * z / cap)
+    if not torch.allclose(y, expected, rtol=1e-2, atol=_CLOSE):
+        raise _other(model)
+    return round(factor, 7), cap
+
+
+def _factor(before: torch.Tensor, after: torch.Tensor) -> float | None:
+    """The number that `after` is of `before`; None where there is no one number."""
+    if before.shape != after.shape:
+        return None
+    x, y = before.double().flatten(), after.double().flatten()
+    factor = float(x @ y / (x @ x).clamp_min(1e-30))
+    close = torch.allclose(factor * x, y, rtol=1e-3, atol=_CLOSE * float(y.abs().max()))
+    return round(factor, 6) if close else None
+
+
+def _forward(model: Any) -> torch.Tensor:
+    device = next(model.parameters()).device
+    ids = (
+        torch.arange(3, 3 + _TOKENS, device=device)[None]
+        % model.config.get_text_config().vocab_size
+    )
+    both = {"decoder_input_ids": ids} if getattr(model.config, "is_encoder_decoder", False) else {}
+    training = model.training
+    try:
+        with torch.no_grad():
+            logits: torch.Tensor = model.eval()(input_ids=ids, **both, use_cache=False).logits
+    finally:
+        model.train(training)
+    return logits
+
+
+@contextmanager
+def _hooked(hooks: dict[Any, Callable[..., Any]]) -> Iterator[None]:
+    handles = [module.register_forward_hook(hook) for module, hook in hooks.items()]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _other(model: Any) -> EmbtieError:
+    return EmbtieError(
+        f"The logits of a {type(model).__name__} are not those of norm, head, scale and cap.",
+        "Its matrices can be compared; its last state cannot be read by a lens.",
+    )
