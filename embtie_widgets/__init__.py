@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embtie_widgets.app.dashboard import dashboard
     from embtie_widgets.errors import EmbtieError
+    from embtie_widgets.jobs.families import supported_families
     from embtie_widgets.jobs.run import run
     from embtie_widgets.measures.alignment import align, align_pair
     from embtie_widgets.panels.alignment import AlignmentPanel
     from embtie_widgets.panels.parameters import ParametersPanel
     from embtie_widgets.requests import AlignRequest, ModelRef, ParametersRequest
+    from embtie_widgets.sources.families import register_family
     from embtie_widgets.sources.load import load
     from embtie_widgets.sources.matching import match
     from embtie_widgets.sources.parameters import parameters
@@ -33,7 +35,9 @@ _HOME = {
     "load": "sources.load",
     "match": "sources.matching",
     "parameters": "sources.parameters",
+    "register_family": "sources.families",
     "run": "jobs.run",
+    "supported_families": "jobs.families",
     "train_twins": "training.twins",
 }
 
@@ -50,7 +54,9 @@ __all__ = [
     "load",
     "match",
     "parameters",
+    "register_family",
     "run",
+    "supported_families",
     "train_twins",
 ]
 __version__ = "0.1.0"

@@ -112,6 +112,8 @@ def describe(loaded: Loaded) -> dict[str, Any]:
         "name": loaded.name,
         "revision": loaded.revision,
         "tied": loaded.tied,
+        "config_says": loaded.settings.get("config says", ""),
+        "tied_by_choice": loaded.settings.get("tied by choice", False),
         "rows": len(loaded.input),
         "width": int(loaded.input.shape[1]),
         "output_rows": None if output is None else len(output),

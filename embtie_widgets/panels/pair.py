@@ -197,8 +197,14 @@ def _text(name: str, missing: str = "–") -> Any:
     return lambda facts: escape(facts.get(name) or missing)
 
 
+def _status(facts: dict[str, Any]) -> str:
+    chosen = " by your choice, not by what is stored" if facts.get("tied_by_choice") else ""
+    return escape(facts.get("tied") or "–") + chosen
+
+
 _FACTS: dict[str, Any] = {
-    "as stored": _text("tied"),
+    "as stored": _status,
+    "the configuration says": _text("config_says"),
     "revision": _text("revision", "as found"),
     "V × d": _shape,
     "dtype": _text("dtype"),

@@ -52,7 +52,8 @@ def finish(sourced: Sourced, as_tied: bool = False) -> Loaded:
         byte_rows=frozenset(sourced.vocabulary.byte_rows) if sourced.vocabulary else frozenset(),
         padding=_padding(tokens, sourced.vocab_size, len(E)),
         stored_copies=len(stored),
-        settings=_settings(sourced, judged.output, as_tied) | {"tied": judged.tied},
+        settings=_settings(sourced, judged.output, as_tied)
+        | {"tied": judged.tied, "tied by choice": judged.chosen},
     )
 
 

@@ -40,12 +40,16 @@ class Found:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The matrices to hand out, the status in the words of the interface, and notes."""
+    """The matrices to hand out, the status in the words of the interface, and notes.
+
+    `chosen` where the status is the user's choice and not what is stored.
+    """
 
     input: torch.Tensor
     output: torch.Tensor | None
     tied: str
     notes: tuple[str, ...] = ()
+    chosen: bool = False
 
 
 def judge(found: Found) -> Judgement:
@@ -139,4 +143,4 @@ def treat_as_tied(judged: Judgement) -> Judgement:
         note = "'Treat as tied' was not followed: the model has an output matrix of its own."
         return Judgement(judged.input, None, HEAD_UNAVAILABLE, (*judged.notes, note))
     note = "Treated as tied by the user's choice: no output matrix was read."
-    return Judgement(judged.input, judged.input, TIED, (*judged.notes, note))
+    return Judgement(judged.input, judged.input, TIED, (*judged.notes, note), chosen=True)
