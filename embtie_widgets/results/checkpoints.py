@@ -1,7 +1,7 @@
 """What is known of the checkpoints of a training, and where each stands in it."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 LISTED, LOADED, SKIPPED = "listed", "loaded", "skipped"
 _NAMES = 6
+Track = tuple[int, int, str]
 # Of an axis: the gap between two tracks, all gaps together at most, a track at least.
 _GAP, _GAPS, _LEAST_WIDTH = 0.03, 0.3, 0.08
 
@@ -61,7 +62,7 @@ class Checkpoint:
         return self.tokens if self.step is None else self.step
 
     @property
-    def track(self) -> tuple[int, int, str]:
+    def track(self) -> Track:
         """Stage, ingredient and unit of the axis: values can be compared within one track."""
         if self.value is None:
             return (0, 0, "")
@@ -139,9 +140,16 @@ class CheckpointReport:
         between two tracks is a gap that says nothing.
         """
         places = _places(self.rows, log)
+        known = ((row.value, places.get(row.track)) for row in self.rows)
+        at = [1.0 if value is None or not place else place.of(value) for value, place in known]
+        return at, list(places.values())
+
+    def others(self, name: str) -> list[str]:
+        """Which other checkpoints share bytes with this one."""
+        same = (repeat.names for repeat in self.repeats if name in repeat.names)
         return [
-            1.0 if row.value is None else places[row.track].of(row.value) for row in self.rows
-        ], list(places.values())
+            other for other in dict.fromkeys(x for names in same for x in names) if other != name
+        ]
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per checkpoint: its place, its distances, its state, its hashes."""
@@ -151,8 +159,6 @@ class CheckpointReport:
 
     def _line(self, row: Checkpoint) -> dict[str, Any]:
         since, loaded = row.since, row.since_loaded
-        same = [r for r in self.repeats if row.name in r.names]
-        others = {name: None for repeat in same for name in repeat.names if name != row.name}
         return {
             "revision": row.name,
             "stage": row.stage,
@@ -168,7 +174,7 @@ class CheckpointReport:
             "tied": row.tied or "",
             "input hash": row.hashes.get("input", ""),
             "output hash": row.hashes.get("output", ""),
-            "same bytes as": " ".join(others),
+            "same bytes as": " ".join(self.others(row.name)),
             "reason": row.reason,
         }
 
@@ -183,16 +189,18 @@ class CheckpointReport:
         }
 
 
-def track_label(track: tuple[int, int, str]) -> str:
+def _label(track: Track, staged: bool) -> str:
     """A track as readers know it: "stage 2, ingredient 1"."""
-    stage, ingredient, _unit = track
-    return f"stage {stage}" + (f", ingredient {ingredient}" if ingredient else "")
+    stage, ingredient, unit = track
+    part = f", ingredient {ingredient}" if ingredient else ""
+    name = f"stage {stage}{part}" if staged else "training"
+    return name if unit == "steps" else f"{name}, by tokens"
 
 
-def _places(rows: Iterable[Checkpoint], log: bool) -> dict[tuple[int, int, str], Place]:
+def _places(rows: Collection[Checkpoint], log: bool) -> dict[Track, Place]:
     """The tracks in order, as wide as their values reach; the rest of the axis is for `main`."""
-    found: dict[tuple[int, int, str], list[int]] = {}
-    alone = False
+    found: dict[Track, list[int]] = {}
+    alone, staged = False, any(row.stage is not None for row in rows)
     for row in rows:
         if row.value is None:
             alone = True
@@ -201,10 +209,11 @@ def _places(rows: Iterable[Checkpoint], log: bool) -> dict[tuple[int, int, str],
     count = len(found) - 1 + alone
     gap = min(_GAP, _GAPS / max(count, 1))
     widths = _widths([_extent(values, log) for values in found.values()], 1.0 - gap * count)
-    places, start = {}, 0.0
+    places: dict[Track, Place] = {}
+    start = 0.0
     for (track, values), width in zip(found.items(), widths, strict=True):
         ends = (float(min(values)), float(max(values)))
-        places[track] = Place(track_label(track), track[2], start, start + width, *ends, log)
+        places[track] = Place(_label(track, staged), track[2], start, start + width, *ends, log)
         start += width + gap
     return places
 
