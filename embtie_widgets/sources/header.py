@@ -24,7 +24,8 @@ _BITS = {
     **dict.fromkeys(("F64", "I64", "U64", "C64"), 64),
     **dict.fromkeys(("F32", "I32", "U32"), 32),
     **dict.fromkeys(("F16", "BF16", "I16", "U16"), 16),
-    **dict.fromkeys(("F8_E4M3", "F8_E5M2", "F8_E8M0", "I8", "U8", "BOOL"), 8),
+    **dict.fromkeys(("F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
+    **dict.fromkeys(("I8", "U8", "BOOL"), 8),
     **dict.fromkeys(("F6_E2M3", "F6_E3M2"), 6),
     "F4": 4,
 }
@@ -84,6 +85,8 @@ def parse_header(header: bytes, name: str, size: int | None) -> tuple[dict[str, 
     if not header.startswith(b"{"):
         raise damaged(name)
     metadata = entries.pop(_METADATA, None)
+    if metadata is not None and not _are_texts(metadata):
+        raise damaged(name)
     begin = PREFIX + len(header)
     slots = {key: _slot(value, begin, name) for key, value in entries.items() if _is_text(key)}
     if len(slots) != len(entries):
@@ -113,6 +116,10 @@ def _is_text(key: str) -> bool:
     return True
 
 
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
 def _slot(value: Any, begin: int, name: str) -> Slot:
     fields = value if isinstance(value, Mapping) else {}
     dtype: Any = fields.get("dtype")
@@ -123,7 +130,7 @@ def _slot(value: Any, begin: int, name: str) -> Slot:
     if len(offsets) != 2 or offsets[0] > offsets[1]:
         raise damaged(name)
     slot = Slot(dtype, tuple(shape), begin + offsets[0], begin + offsets[1])
-    if dtype in _BITS and math.prod(shape) * _BITS[dtype] != 8 * slot.size:
+    if dtype not in _BITS or math.prod(shape) * _BITS[dtype] != 8 * slot.size:
         raise damaged(name)
     return slot
 
