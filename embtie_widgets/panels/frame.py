@@ -272,19 +272,26 @@ class Panel(w.VBox):
         self.state.stage = stage
 
     def _finished(self, outcome: Outcome) -> None:
-        looked, self.state.phase, self.state.stage = self.state.phase == "looking", "idle", None
-        if looked and outcome.result is None and outcome.error is None:
-            if not outcome.cancelled:
-                self._quick_or_expected()
-            return
-        if outcome.error is not None:
-            self.notice.show(outcome.error)
+        """Show what came of a job; the panel is at rest only when that is whole on the page."""
+        looked = self.state.phase == "looking"
+        try:
+            if outcome.error is not None:
+                self.notice.show(outcome.error)
+            elif outcome.result is not None:
+                self._take(outcome)
+        finally:
+            self.state.phase, self.state.stage = "idle", None
+        found = outcome.error is not None or outcome.result is not None
+        if found or not looked:
+            self.state.ended = outcome
         elif not outcome.cancelled:
-            self._draw(outcome.result)
-            with self.state.hold_trait_notifications():
-                self.state.result, self.state.answered = outcome.result, outcome.request
-            self._show_wanted()
-        self.state.ended = outcome
+            self._quick_or_expected()
+
+    def _take(self, outcome: Outcome) -> None:
+        self._draw(outcome.result)
+        with self.state.hold_trait_notifications():
+            self.state.result, self.state.answered = outcome.result, outcome.request
+        self._show_wanted()
 
     def _draw(self, result: Any) -> None:
         """Draw a result with the selection brought over to its tokens."""

@@ -149,6 +149,17 @@ def test_run_never_runs_something_else_than_the_controls_say(
     assert not runner.jobs
 
 
+def test_a_panel_is_at_rest_only_with_its_new_result_on_the_page(
+    panel: ToyPanel, runner: FakeRunner
+) -> None:
+    seen: list[Any] = []
+    panel.state.observe(lambda change: seen.append((change["new"], panel.drawn[-1:])), "phase")
+    panel.start()
+    runner.jobs[-1].finish("whole")
+    assert seen == [("running", []), ("idle", ["whole"])]
+    assert "Computed in" in panel.runbar.text.value
+
+
 def test_a_failed_run_says_where_to_look_until_the_settings_change(
     panel: ToyPanel, runner: FakeRunner
 ) -> None:
