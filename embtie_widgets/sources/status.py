@@ -86,11 +86,11 @@ def _equal_block(x: torch.Tensor, y: torch.Tensor) -> bool:
 def _both(found: Found, E: torch.Tensor, U: torch.Tensor) -> Judgement:
     if equal_values(E, U):
         notes = ["Tied: equal values, stored twice."]
-        if found.says_tied is False:
+        if found.config_says == "untied":
             notes.append("The configuration says untied, but the two stored matrices are equal.")
         return Judgement(E, E, TIED, tuple(notes))
     notes = []
-    if found.says_tied:
+    if found.config_says == "tied":
         notes.append("The configuration says tied, but the files hold two different matrices.")
     if len(E) != len(U):
         notes.append(
@@ -102,7 +102,7 @@ def _both(found: Found, E: torch.Tensor, U: torch.Tensor) -> Judgement:
 
 def _fault_notes(found: Found) -> tuple[str, ...]:
     notes = [f"The output matrix is listed but cannot be used: {found.head_fault}"]
-    if found.says_tied:
+    if found.config_says == "tied":
         notes.append("The configuration says tied, but the files list a head of its own.")
     return tuple(notes)
 
@@ -111,7 +111,7 @@ def _tied_notes(found: Found) -> tuple[str, ...]:
     notes = []
     if found.input is None:
         notes.append("Tied: one matrix is stored, under the output's name.")
-    if found.shared and found.says_tied is False:
+    if found.shared and found.config_says == "untied":
         notes.append("The configuration says untied, but the model shares one matrix.")
     elif not found.shared and found.config_says.startswith("nothing ("):
         notes.append(f"Whether the head is tied the configuration does not say: {found.word}.")
@@ -120,7 +120,7 @@ def _tied_notes(found: Found) -> tuple[str, ...]:
 
 def _input_only_notes(found: Found) -> tuple[str, ...]:
     notes = ["This checkpoint has no output matrix."]
-    if found.says_tied:
+    if found.config_says == "tied":
         notes.append(
             "The configuration says tied, but its architecture has no language-model head."
         )
