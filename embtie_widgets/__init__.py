@@ -14,17 +14,26 @@ if TYPE_CHECKING:
     from embtie_widgets.jobs.run import run
     from embtie_widgets.measures.alignment import align, align_pair
     from embtie_widgets.panels.alignment import AlignmentPanel
+    from embtie_widgets.panels.checkpoints import CheckpointsPanel
     from embtie_widgets.panels.parameters import ParametersPanel
-    from embtie_widgets.requests import AlignRequest, ModelRef, ParametersRequest
+    from embtie_widgets.requests import (
+        AlignRequest,
+        CheckpointsRequest,
+        ModelRef,
+        ParametersRequest,
+    )
     from embtie_widgets.sources.families import register_family
     from embtie_widgets.sources.load import load
     from embtie_widgets.sources.matching import match
     from embtie_widgets.sources.parameters import parameters
+    from embtie_widgets.sources.series import load_series
     from embtie_widgets.training.twins import train_twins
 
 _HOME = {
     "AlignRequest": "requests",
     "AlignmentPanel": "panels.alignment",
+    "CheckpointsPanel": "panels.checkpoints",
+    "CheckpointsRequest": "requests",
     "EmbtieError": "errors",
     "ModelRef": "requests",
     "ParametersPanel": "panels.parameters",
@@ -33,6 +42,7 @@ _HOME = {
     "align_pair": "measures.alignment",
     "dashboard": "app.dashboard",
     "load": "sources.load",
+    "load_series": "sources.series",
     "match": "sources.matching",
     "parameters": "sources.parameters",
     "register_family": "sources.families",
@@ -44,6 +54,8 @@ _HOME = {
 __all__ = [
     "AlignRequest",
     "AlignmentPanel",
+    "CheckpointsPanel",
+    "CheckpointsRequest",
     "EmbtieError",
     "ModelRef",
     "ParametersPanel",
@@ -52,6 +64,7 @@ __all__ = [
     "align_pair",
     "dashboard",
     "load",
+    "load_series",
     "match",
     "parameters",
     "register_family",

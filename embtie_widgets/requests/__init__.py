@@ -2,6 +2,7 @@
 the command line reads, the cache is keyed by and every export contains."""
 
 from embtie_widgets.requests.align import COMPARISONS, MAPS, ROLES, AlignRequest
+from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.model import ModelRef
 from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.reading import read_request
@@ -12,6 +13,7 @@ __all__ = [
     "MAPS",
     "ROLES",
     "AlignRequest",
+    "CheckpointsRequest",
     "ModelRef",
     "ParametersRequest",
     "Request",

@@ -20,6 +20,14 @@ def to_code(request: Request) -> str:
     )
 
 
+def load_code(model: ModelRef) -> str:
+    """Python that loads a model as the reference says."""
+    fields = model.to_dict()
+    if fields.keys() == {"ref", "revision"}:
+        return f"ew.load({model.ref!r}, {model.revision!r})"
+    return f"ew.load({_literal(model)})"
+
+
 def _literal(value: object) -> str:
     if isinstance(value, ModelRef):
         fields = value.to_dict()

@@ -1,11 +1,13 @@
 """What comes of a request: frozen, made of numpy arrays and plain values, never of torch."""
 
 from embtie_widgets.results.alignment import Alignment, PairAlignment
+from embtie_widgets.results.checkpoints import CheckpointReport
 from embtie_widgets.results.parameters import ParameterReport, Parameters, Printed
 from embtie_widgets.results.tokens import carried, display_token
 
 __all__ = [
     "Alignment",
+    "CheckpointReport",
     "PairAlignment",
     "ParameterReport",
     "Parameters",
