@@ -43,8 +43,12 @@ def serve(
         from traitlets.config import Config
         from voila.app import Voila
 
+        from embtie_widgets.widgets.figure import plotly_script
+
         server = Voila(config=Config(settings(port, host, open_browser, preheat, idle_minutes)))
         server.initialize([str(notebook())])
+    # Plotly's script as a file of the page: cacheable, and on its way while the kernel connects.
+    server.static_paths = [*server.static_paths, str(plotly_script().parent)]
     print(f"embtie is at http://{host}:{port}/ (Ctrl+C stops it)", flush=True)
     server.start()
 
@@ -105,6 +109,7 @@ def settings(
             "open_browser": open_browser,
             "log_level": "WARN",
         },
+        "VoilaKernelManager": {"fill_delay": 3},
         "VoilaConfiguration": {
             "template": "embtie",
             "extension_allowlist": _EXTENSIONS,

@@ -9,25 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embtie_widgets.charts import figures
-from embtie_widgets.charts.figures import retheme
 from embtie_widgets.charts.sentences import BINS, caption, headline, label
 from embtie_widgets.charts.theme import COMPARISONS, Mark, mark_of
 from embtie_widgets.results import Alignment, PairAlignment
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure, FigureWidget
+    from plotly.graph_objects import Figure
 
-__all__ = [
-    "bins",
-    "caption",
-    "figure",
-    "figure_widget",
-    "headline",
-    "highlight",
-    "label",
-    "retheme",
-    "update",
-]
+__all__ = ["bins", "caption", "figure", "headline", "label", "spec"]
 _ORDER = tuple(COMPARISONS)
 _Traces = list[dict[str, Any]]
 _NOBODY = np.empty(0, np.int64)
@@ -62,7 +51,7 @@ def bins(
 
 def figure(result: PairAlignment, theme: str = "light") -> "Figure":
     """The chart as a plain figure with its caption inside, for exports."""
-    whole = figures.figure(_traces(result), _layout(result), theme)
+    whole = figures.figure(spec(result), theme)
     whole.update_layout(height=560, width=900, margin={"b": 150, "t": 60})
     whole.add_annotation(
         text=_wrapped(caption(result)),
@@ -79,23 +68,12 @@ def figure(result: PairAlignment, theme: str = "light") -> "Figure":
     return whole
 
 
-def figure_widget(result: PairAlignment | None, theme: str = "light") -> "FigureWidget":
-    """The chart as a live figure; without a result its axes alone."""
-    return figures.figure_widget(_traces(result), _layout(result), theme)
+def spec(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY) -> dict[str, Any]:
+    """The chart in plotly's terms, "data" and "layout"; without a result its axes alone.
 
-
-def update(
-    live: "FigureWidget", result: PairAlignment, chosen: np.ndarray[Any, Any] = _NOBODY
-) -> None:
-    """Show another result in the live figure, in one message; `chosen` tokens are lit."""
-    figures.redraw(live, _traces(result, chosen), _layout(result, chosen))
-
-
-def highlight(live: "FigureWidget", result: PairAlignment, chosen: np.ndarray[Any, Any]) -> None:
-    """Light the tokens at these places up, above all tokens, which are dimmed; none: as before."""
-    whole = [_look(name, *_strength(chosen)) for name in _ORDER]
-    changes = [*whole, *_overlays(result, chosen), *({} for _ in _ORDER)]
-    figures.redraw(live, changes, {"yaxis3": {"visible": bool(chosen.size)}})
+    The tokens at the places `chosen` are lit, above all tokens, which are dimmed.
+    """
+    return {"data": _traces(result, chosen), "layout": _layout(result, chosen)}
 
 
 def _parts(result: PairAlignment | None) -> dict[str, Alignment]:
@@ -104,7 +82,7 @@ def _parts(result: PairAlignment | None) -> dict[str, Alignment]:
 
 
 def _traces(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY) -> _Traces:
-    """Always the same nine traces, so that a live figure can be changed in place."""
+    """Always the same nine traces, so that what a reader has hidden in the legend stays so."""
     whole = zip(_ORDER, _histograms(result), strict=True)
     looked = [trace | _look(name, *_strength(chosen)) for name, trace in whole]
     return [*looked, *_overlays(result, chosen), *_summary(_parts(result))]
@@ -238,8 +216,9 @@ def _extent(result: PairAlignment | None) -> list[float]:
 
 
 def _layout(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY) -> dict[str, Any]:
+    extent = _extent(result)
     return {
-        "autosize": True,
+        "uirevision": str(extent),  # a zoom lasts as long as its axis
         "height": 460,
         "margin": {"l": 8, "r": 16, "t": 44, "b": 8},
         "hovermode": "closest",
@@ -247,7 +226,7 @@ def _layout(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY
         "xaxis": {
             "title": {"text": "cosine of mapped row and target"},
             "anchor": "y2",
-            "range": _extent(result),
+            "range": extent,
             "zeroline": False,
             "showline": True,
             "ticks": "outside",

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.charts import figures
-from embtie_widgets.charts.figures import retheme
 from embtie_widgets.charts.files import offline_page
 from embtie_widgets.charts.steps import count, distance, kind, readout, round_values
 from embtie_widgets.results.checkpoints import (
@@ -25,9 +24,9 @@ from embtie_widgets.results.checkpoints import (
 )
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure, FigureWidget
+    from plotly.graph_objects import Figure
 
-__all__ = ["caption", "figure", "figure_widget", "headline", "page", "retheme", "text", "update"]
+__all__ = ["caption", "figure", "headline", "page", "spec", "text"]
 _NEUTRAL, _LOADED, _SAME, _CHOSEN = "#7a828f", "#0f8a6d", "#d64545", "#3b8fd6"
 # Kinds of markers: name, symbol, size, colour; the symbol alone tells them apart.
 _MARKS = {
@@ -42,9 +41,9 @@ _Lanes = dict[Track, int]
 
 def figure(result: CheckpointReport, theme: str = "light", scale: str = "log") -> "Figure":
     """The chart as a plain figure with its caption inside, for exports."""
-    layout = _layout(result, scale)
-    whole = figures.figure(_traces(result, scale, ""), layout, theme)
-    height = layout["height"] + 100
+    drawn = spec(result, scale)
+    whole = figures.figure(drawn, theme)
+    height = drawn["layout"]["height"] + 100
     whole.update_layout(height=height, width=900, margin={"b": 130, "t": 60})
     whole.add_annotation(
         text="<br>".join(map(_plain, textwrap.wrap(caption(result), 130))),
@@ -61,18 +60,9 @@ def figure(result: CheckpointReport, theme: str = "light", scale: str = "log") -
     return whole
 
 
-def figure_widget(
-    result: CheckpointReport | None, theme: str = "light", scale: str = "log"
-) -> "FigureWidget":
-    """The chart as a live figure; without a result its axes alone."""
-    return figures.figure_widget(_traces(result, scale, ""), _layout(result, scale), theme)
-
-
-def update(
-    live: "FigureWidget", result: CheckpointReport, scale: str = "log", chosen: str = ""
-) -> None:
-    """Show another result, scale or chosen checkpoint in the live figure, in one message."""
-    figures.redraw(live, _traces(result, scale, chosen), _layout(result, scale))
+def spec(result: CheckpointReport | None, scale: str = "log", chosen: str = "") -> dict[str, Any]:
+    """The chart in plotly's terms, "data" and "layout"; without a result its axes alone."""
+    return {"data": _traces(result, scale, chosen), "layout": _layout(result, scale)}
 
 
 def page(result: CheckpointReport, settings: str) -> str:
@@ -251,7 +241,7 @@ def _layout(result: CheckpointReport | None, scale: str) -> dict[str, Any]:
     low, high = (_scaled(end, scale) for end in _ends(result))
     room = 0.03 * (high - low) or 0.5
     return {
-        "autosize": True,
+        "uirevision": scale,
         "height": 150 + 72 * max(len(lanes), 1),
         "margin": {"l": 8, "r": 16, "t": 44, "b": 8},
         "hovermode": "closest",

@@ -9,26 +9,23 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.charts import figures
-from embtie_widgets.charts.figures import retheme
 from embtie_widgets.charts.files import offline_page
 from embtie_widgets.charts.theme import ROLES, Mark, mark_of
 from embtie_widgets.results import ParameterReport, Parameters
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure, FigureWidget
+    from plotly.graph_objects import Figure
 
 __all__ = [
     "SCALES",
     "caption",
     "figure",
-    "figure_widget",
     "headline",
     "millions",
     "page",
     "percent",
-    "retheme",
+    "spec",
     "text",
-    "update",
 ]
 SCALES = ("share", "number")
 _UNTIED, _TIED, _THICK = -0.2, 0.2, 0.34
@@ -52,7 +49,7 @@ def percent(share: float) -> str:
 
 def figure(result: ParameterReport, theme: str = "light", scale: str = "share") -> "Figure":
     """The chart as a plain figure with its caption inside, for exports."""
-    whole = figures.figure(_traces(result, scale), _layout(result, scale), theme)
+    whole = figures.figure(spec(result, scale), theme)
     whole.update_layout(height=600, width=900, margin={"b": 110, "t": 60})
     whole.add_annotation(
         text="<br>".join(map(_plain, textwrap.wrap(caption(result), 130))),
@@ -69,16 +66,9 @@ def figure(result: ParameterReport, theme: str = "light", scale: str = "share") 
     return whole
 
 
-def figure_widget(
-    result: ParameterReport | None, theme: str = "light", scale: str = "share"
-) -> "FigureWidget":
-    """The chart as a live figure; without a result its axes alone."""
-    return figures.figure_widget(_traces(result, scale), _layout(result, scale), theme)
-
-
-def update(live: "FigureWidget", result: ParameterReport, scale: str = "share") -> None:
-    """Show another result or another scale in the live figure, in one message."""
-    figures.redraw(live, _traces(result, scale), _layout(result, scale))
+def spec(result: ParameterReport | None, scale: str = "share") -> dict[str, Any]:
+    """The chart in plotly's terms, "data" and "layout"; without a result its axes alone."""
+    return {"data": _traces(result, scale), "layout": _layout(result, scale)}
 
 
 def page(result: ParameterReport, settings: str) -> str:
@@ -189,7 +179,7 @@ def _layout(result: ParameterReport | None, scale: str) -> dict[str, Any]:
     labels = [_plain(_short(name)) for name in names]
     labels[:1] = [f"<b>{label}</b>" for label in labels[:1]]
     return {
-        "autosize": True,
+        "uirevision": scale,
         "height": 480,
         "margin": {"l": 8, "r": 16, "t": 44, "b": 8},
         "barmode": "stack",

@@ -67,6 +67,11 @@ def template(theme: str) -> dict[str, Any]:
     return {"layout": _layout(palette), "data": {}}
 
 
+def templates() -> dict[str, dict[str, Any]]:
+    """The template of each theme, for figures that follow the page."""
+    return {theme: template(theme) for theme in PALETTES}
+
+
 def _layout(palette: Palette) -> dict[str, Any]:
     axis = {
         "gridcolor": palette.grid,

@@ -8,7 +8,7 @@ import ipywidgets as w
 from embtie_widgets.charts import alignment as chart
 from embtie_widgets.charts.columns import positions
 from embtie_widgets.charts.sentences import cautions, on_chance
-from embtie_widgets.charts.theme import COMPARISONS, mark_of
+from embtie_widgets.charts.theme import COMPARISONS, mark_of, templates
 from embtie_widgets.jobs import devices
 from embtie_widgets.jobs.exports import csv_bytes
 from embtie_widgets.jobs.lookup import ask_card
@@ -22,7 +22,7 @@ from embtie_widgets.panels.tokens import FIRST_SORT, TokenView
 from embtie_widgets.panels.words import escape, interval, number, table
 from embtie_widgets.requests import AlignRequest
 from embtie_widgets.results import PairAlignment, carried
-from embtie_widgets.widgets import FigurePicture
+from embtie_widgets.widgets import PlotFigure
 
 _HELP = """
 <p>Each row of one matrix is carried by a map, fitted on all tokens, towards the row of the same
@@ -107,8 +107,7 @@ class AlignmentPanel(Panel):
     def build_views(self) -> Iterable[w.Widget]:
         """Sentence, histogram, scatter, token card, table, numbers, models."""
         self.headline = w.HTML().add_class("ep-headline")
-        self.chart = chart.figure_widget(None)
-        self.picture = FigurePicture(within=".ep-histogram")
+        self.chart = PlotFigure(templates(), chart.spec(None))
         self.caption = w.HTML().add_class("ep-caption")
         self.summary, self.bands, self.facts = w.HTML(), w.HTML(), w.HTML()
         self.scatter = ScatterView(self.state, self.callback)
@@ -118,7 +117,7 @@ class AlignmentPanel(Panel):
             source.observe(self.callback(self._clicked), "clicked")
         return [
             self.headline,
-            card("", self.picture, self.chart, self.caption).add_class("ep-histogram"),
+            card("", self.chart, self.caption).add_class("ep-histogram"),
             card("", self.scatter).add_class("ep-scatter"),
             card("Token", self.card.card).add_class("ep-token"),
             card("Tokens", self.selection_bar, self.tokens.table).add_class("ep-tokens"),
@@ -155,7 +154,7 @@ class AlignmentPanel(Panel):
                 needs=lambda state: state.result is not None and bool(state.selection),
             ),
             page_offer(),
-            *picture_offers(self.picture, chart.caption, "histogram"),
+            *picture_offers(self.chart, chart.caption, "histogram"),
             Offer(
                 "Scatter PNG",
                 "The scatter as it is shown",
@@ -175,14 +174,14 @@ class AlignmentPanel(Panel):
         self._offer_devices()
         self.tokens.draw(result)
         self.scatter.draw(result)
-        chart.update(self.chart, result, self._lit(result))
+        self.chart.show(chart.spec(result, self._lit(result)))
 
     def selected(self) -> None:
         """Light the chosen tokens up everywhere; the figure last."""
         self.tokens.refresh()
         self.scatter.refresh()
         if self.result is not None:
-            chart.highlight(self.chart, self.result, self._lit(self.result))
+            self.chart.show(chart.spec(self.result, self._lit(self.result)))
 
     def open_card(self, token: int) -> None:
         """Show the card of a token, and ring it in the scatter and mark it in the table."""
@@ -203,10 +202,6 @@ class AlignmentPanel(Panel):
     def prepare(self, request: Any) -> None:
         """Offer a device that was asked for even where it is missing; a run then says so."""
         self.device.options = self._devices(request.device)
-
-    def retheme(self, theme: str) -> None:
-        """Put the figure into another theme; all else follows the host's style."""
-        chart.retheme(self.chart, theme)
 
     def _lit(self, result: PairAlignment) -> Any:
         return positions(self.state.lit, len(result.tokens))

@@ -12,7 +12,7 @@ from embtie_widgets.panels.state import PanelState
 from embtie_widgets.requests.code import to_code
 from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.requests.reading import request_key
-from embtie_widgets.widgets import CopyButton, DownloadButton, FigurePicture, File
+from embtie_widgets.widgets import CopyButton, DownloadButton, File, PlotFigure
 
 Guard = Callable[[Callable[..., Any]], Callable[..., None]]
 _FAILED = "The file could not be made."
@@ -51,15 +51,15 @@ def page_offer() -> Offer:
 
 
 def picture_offers(
-    picture: FigurePicture, caption: Callable[[Any], str], name: str = "chart"
+    figure: PlotFigure, caption: Callable[[Any], str], name: str = "chart"
 ) -> list[Offer]:
-    """The figure beside `picture` as a drawing and as a picture, each with its settings inside."""
+    """The figure as a drawing and as a picture, each with its settings inside."""
 
     def svg(request: Any, result: Any, done: Any, failed: Any) -> None:
-        picture.ask("svg", caption(result), summary_json(request, result), done, failed)
+        figure.picture("svg", caption(result), summary_json(request, result), done, failed)
 
     def png(request: Any, result: Any, done: Any, failed: Any) -> None:
-        picture.ask("png", caption(result), "", stamping(request, result, done), failed)
+        figure.picture("png", caption(result), "", stamping(request, result, done), failed)
 
     return [
         Offer("SVG", f"The {name} as a drawing", ".svg", "image/svg+xml", begin=svg),

@@ -10,11 +10,11 @@ A panel names its request's first value, its controls and its views, and draws a
             return {"center": Field(self.center)}, [self.center]
 
         def build_views(self):
-            self.chart = charts.norms.figure_widget(None)
+            self.chart = PlotFigure(templates())
             return [self.chart]
 
         def draw(self, result):
-            charts.norms.update(self.chart, result)
+            self.chart.show(charts.norms.spec(result))
 """
 
 import threading
@@ -39,8 +39,6 @@ from embtie_widgets.panels.turns import Turns
 from embtie_widgets.panels.words import escape
 from embtie_widgets.requests.link import Link
 from embtie_widgets.results import carried
-from embtie_widgets.widgets import ThemeWatch
-from embtie_widgets.widgets.fit import Fit
 
 AT_ONCE_SECONDS = 1.0
 
@@ -70,7 +68,7 @@ class Panel(w.VBox):
         self._job: Job | None = None
         self._answer: _Answer | None = None
         self._drawing = False
-        self.notice, self.runbar, self.theme = Notice(), RunBar(self.state), ThemeWatch()
+        self.notice, self.runbar = Notice(), RunBar(self.state)
         self.selection_bar = SelectionBar(self.state)
         fields, controls = self.build_controls()
         self._binding = Binding(fields, self.callback(self._edited))
@@ -82,8 +80,7 @@ class Panel(w.VBox):
         self.link = PanelLink(self.state, self.open_link, self.callback)
         offers = list(self.build_exports())
         self.exports = ExportBar(self.state, self.link.copy, offers, self.callback)
-        unseen = [style(), self.theme, self.link.page, Fit()]
-        super().__init__([*unseen, self._head(), self._body(controls)])
+        super().__init__([style(), self.link.page, self._head(), self._body(controls)])
         self.add_class("embtie-panel")
         self.runbar.run.on_click(self.callback(self._run_clicked))
         self.runbar.cancel.on_click(self.callback(lambda _: self.cancel()))
@@ -91,7 +88,6 @@ class Panel(w.VBox):
         self.state.observe(self.callback(self._reselect), ["selection", "found"])
         self.selection_bar.clear.on_click(self.callback(lambda _: self.state.choose(())))
         self.selection_bar.take.on_click(self.callback(self._select_found))
-        self.theme.observe(self.callback(lambda _: self.retheme(self.theme.theme)), "theme")
 
     # What a panel adds.
 
@@ -117,9 +113,6 @@ class Panel(w.VBox):
 
     def selected(self) -> None:
         """Light `state.lit` up in every view; `selection_bar` is there to be placed among them."""
-
-    def retheme(self, theme: str) -> None:
-        """Put the figures into the host's theme; all else follows by its style."""
 
     def edited(self) -> None:
         """Adapt the controls to one another after a change."""

@@ -7,6 +7,7 @@ import ipywidgets as w
 
 from embtie_widgets.charts import parameters as chart
 from embtie_widgets.charts.parameters import percent
+from embtie_widgets.charts.theme import templates
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.exports import csv_bytes
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
@@ -16,7 +17,7 @@ from embtie_widgets.panels.pair import ModelPicker
 from embtie_widgets.panels.words import escape, number, table
 from embtie_widgets.requests.parameters import ParametersRequest, config_text
 from embtie_widgets.results import ParameterReport, Parameters, Printed
-from embtie_widgets.widgets import FigurePicture
+from embtie_widgets.widgets import PlotFigure
 
 _LARGEST_FILE = 2**20
 _HELP = """
@@ -93,11 +94,10 @@ class ParametersPanel(Panel):
         self.view.observe(self.callback(self._turn), "value")
         self.scale = _segments(_SCALES, "What the bars are measured in")
         self.scale.observe(self.callback(self._rescale), "value")
-        self.chart = chart.figure_widget(None)
-        self.picture = FigurePicture(within=".ep-parameters")
+        self.chart = PlotFigure(templates(), chart.spec(None))
         self.caption = w.HTML().add_class("ep-caption")
         self.numbers, self.notes, self.printed = w.HTML(), w.HTML(), w.HTML()
-        drawn = card("", self.scale, self.picture, self.chart, self.caption)
+        drawn = card("", self.scale, self.chart, self.caption)
         self.pages = {
             "counts": w.VBox(
                 [drawn.add_class("ep-parameters"), card("Numbers", self.numbers, self.notes)]
@@ -119,7 +119,7 @@ class ParametersPanel(Panel):
         return [
             Offer("CSV", "Every model with its numbers", ".csv", "text/csv", csv_bytes),
             page_offer(),
-            *picture_offers(self.picture, chart.caption),
+            *picture_offers(self.chart, chart.caption),
         ]
 
     def draw(self, result: ParameterReport) -> None:
@@ -131,16 +131,12 @@ class ParametersPanel(Panel):
         self.model.offer_as_tied(
             result.model.settings["status"] == "input only" or self.model.as_tied.value
         )
-        chart.update(self.chart, result, self.scale.value)
+        self.chart.show(chart.spec(result, self.scale.value))
 
     def edited(self) -> None:
         """A configuration takes the model's place."""
         for control in (self.model.ref, self.model.revision, self.headers):
             control.disabled = bool(self.config.value.strip())
-
-    def retheme(self, theme: str) -> None:
-        """Put the figure into another theme; all else follows the host's style."""
-        chart.retheme(self.chart, theme)
 
     def _turn(self, _change: Any = None) -> None:
         for name, page in self.pages.items():
@@ -148,7 +144,7 @@ class ParametersPanel(Panel):
 
     def _rescale(self, _change: Any) -> None:
         if self.result is not None:
-            chart.update(self.chart, self.result, self.scale.value)
+            self.chart.show(chart.spec(self.result, self.scale.value))
 
     def _uploaded(self, change: Any) -> None:
         if not change["new"]:

@@ -1,8 +1,8 @@
 """Our own front-end pieces: small anywidgets, each a Python file and its browser side."""
 
 from embtie_widgets.widgets.card import TokenCard
-from embtie_widgets.widgets.page import CopyButton, DownloadButton, File, LinkState, ThemeWatch
-from embtie_widgets.widgets.picture import FigurePicture
+from embtie_widgets.widgets.figure import PlotFigure
+from embtie_widgets.widgets.page import CopyButton, DownloadButton, File, LinkState
 from embtie_widgets.widgets.scatter import TokenScatter, shade
 from embtie_widgets.widgets.search import SearchPicker
 from embtie_widgets.widgets.steps import StepSlider
@@ -11,12 +11,11 @@ from embtie_widgets.widgets.table import TokenTable
 __all__ = [
     "CopyButton",
     "DownloadButton",
-    "FigurePicture",
     "File",
     "LinkState",
+    "PlotFigure",
     "SearchPicker",
     "StepSlider",
-    "ThemeWatch",
     "TokenCard",
     "TokenScatter",
     "TokenTable",

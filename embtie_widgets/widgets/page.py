@@ -1,4 +1,4 @@
-"""What a page can do beside charts: copy, save a file, keep its address, say its theme."""
+"""What a page can do beside charts: copy, save a file, keep its address."""
 
 from collections.abc import Callable
 from pathlib import PurePosixPath
@@ -95,16 +95,3 @@ class LinkState(anywidget.AnyWidget):
         """The whole link, for copying; relative as long as no page has opened."""
         base = self.page.get("origin", "") + self.page.get("path", "")
         return f"{base}?{self.query}" if self.query else base
-
-
-class ThemeWatch(anywidget.AnyWidget):
-    """Whether the page is light or dark, followed; it shows nothing, but works only where it is
-    displayed.
-
-    `known` is False until the page has said so.
-    """
-
-    _esm = script("common.js", "theme.js")
-
-    theme = traitlets.Enum(("light", "dark"), "light").tag(sync=True)
-    known = traitlets.Bool(False).tag(sync=True)

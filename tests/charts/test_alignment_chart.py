@@ -79,25 +79,18 @@ def test_nothing_finite_still_makes_axes() -> None:
     assert sum(trace(figure, "In → Tied").y) == 0
 
 
-def test_a_live_figure_is_changed_in_place_and_keeps_its_state_for_later_views() -> None:
-    live = chart.figure_widget(None)
-    ids = [part.uid for part in live.data]
-    result = pair_result(shift=0.1)
-    chart.update(live, result)
-    assert [part.uid for part in live.data] == ids
-    _, counts = chart.bins(result)
-    kept = next(part for part in live._widget_data if part["name"] == "Out → Tied")
-    assert sum(kept["y"]) == counts["Out->Tied"].sum()
-
-
-def test_a_change_of_theme_changes_paper_and_text_and_keeps_the_data() -> None:
-    live = chart.figure_widget(pair_result(), "light")
-    before = list(live.data[0].y)
-    chart.retheme(live, "dark")
-    kept = live._widget_layout["template"]["layout"]
-    assert kept["paper_bgcolor"] != "#ffffff"
-    assert kept["font"]["color"] != "#1b2330"
-    assert list(live.data[0].y) == before
+def test_every_result_has_the_same_traces_and_a_zoom_lasts_as_long_as_its_axis() -> None:
+    first, other = pair_result(), pair_result(shift=0.1)
+    specs = [
+        chart.spec(None),
+        chart.spec(first),
+        chart.spec(first, np.array([1])),
+        chart.spec(other),
+    ]
+    assert len({tuple(part["name"] for part in spec["data"]) for spec in specs}) == 1
+    none, one, chosen, moved = (spec["layout"]["uirevision"] for spec in specs)
+    assert one == chosen
+    assert len({none, one, moved}) == 3
 
 
 def test_the_caption_says_n_models_map_and_split() -> None:
@@ -141,18 +134,6 @@ def test_chance_is_on_the_axis_wherever_it_lies(floor: float) -> None:
     parts = {n: replace(p, floor_mean=floor) for n, p in result.comparisons.items()}
     low, high = chart.figure(replace(result, comparisons=parts)).layout.xaxis.range
     assert low < floor < high
-    live = chart.figure_widget(result)
-    chart.update(live, replace(result, comparisons=parts))
-    low, high = live.layout.xaxis.range
-    assert low < floor < high
-
-
-def test_the_mode_bar_offers_no_way_out_of_the_page() -> None:
-    config = chart.figure_widget(pair_result())._config
-    assert config["showSendToCloud"] is False
-    assert config["showLink"] is False
-    assert "sendChartToCloud" in config["modeBarButtonsToRemove"]
-    assert not config["displaylogo"]
 
 
 def test_a_matrix_compared_with_itself_is_said_to_say_nothing() -> None:

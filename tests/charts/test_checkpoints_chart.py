@@ -71,15 +71,14 @@ def test_what_was_left_out_is_a_cross_with_its_reason_and_names_are_no_markup() 
     assert "step203000&lt;b&gt;" in skipped.hovertext[0]
 
 
-def test_a_live_figure_keeps_its_traces_and_rings_the_chosen_one() -> None:
-    live = chart.figure_widget(None)
-    uids = [trace.uid for trace in live.data]
-    chart.update(live, report(ROWS, SAME), "linear", "step2000")
-    assert [trace.uid for trace in live.data] == uids
-    ring = next(trace for trace in live.data if trace.name == "chosen")
-    assert (list(ring.x), list(ring.y)) == ([2000], [0])
-    chart.update(live, report(), "log", "")
-    assert list(ring.x) == []
+def test_the_traces_are_always_the_same_and_the_chosen_one_is_ringed() -> None:
+    none = chart.spec(None)["data"]
+    chosen = chart.spec(report(ROWS, SAME), "linear", "step2000")["data"]
+    assert [part["name"] for part in none] == [part["name"] for part in chosen]
+    [ring] = [part for part in chosen if part["name"] == "chosen"]
+    assert (list(ring["x"]), list(ring["y"])) == ([2000], [0])
+    [ring] = [part for part in chart.spec(report())["data"] if part["name"] == "chosen"]
+    assert list(ring["x"]) == []
 
 
 def test_names_by_tokens_alone_are_not_put_on_an_axis_of_steps() -> None:

@@ -59,17 +59,15 @@ def test_roles_have_their_colours_and_a_second_sign(result: ParameterReport) -> 
     assert len({mark.pattern.shape for mark in marks}) == 3
 
 
-def test_a_live_figure_follows_result_and_scale_in_place(result: ParameterReport) -> None:
-    live = chart.figure_widget(None)
-    chart.update(live, result)
-    assert len(live.data[0].x) == 9
-    assert "Qwen3 4B" in live.layout.yaxis.ticktext[0]
-    chart.update(live, result, "number")
-    assert live.data[0].x[0] == result.model.input
-    assert live.layout.xaxis.autorange
-    one = replace(result, beside={})
-    chart.update(live, one)
-    assert len(live.data[0].x) == 1
+def test_the_chart_follows_result_and_scale(result: ParameterReport) -> None:
+    assert chart.spec(None)["data"][0]["x"] == []
+    shares = chart.spec(result)
+    assert len(shares["data"][0]["x"]) == 9
+    assert "Qwen3 4B" in shares["layout"]["yaxis"]["ticktext"][0]
+    numbers = chart.spec(result, "number")
+    assert numbers["data"][0]["x"][0] == result.model.input
+    assert numbers["layout"]["xaxis"]["autorange"]
+    assert len(chart.spec(replace(result, beside={}))["data"][0]["x"]) == 1
 
 
 def test_a_foreign_name_is_no_markup(result: ParameterReport) -> None:

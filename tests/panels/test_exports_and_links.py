@@ -86,7 +86,7 @@ def test_the_page_is_the_one_of_the_command_line(
 def test_pictures_come_from_the_page_and_carry_the_settings(
     panel: AlignmentPanel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = sent(panel.picture, monkeypatch)
+    asked = sent(panel.chart, monkeypatch)
     for label, kind, data in (("SVG", "svg", b"<svg/>"), ("PNG", "png", tiny_png())):
         button = panel.exports.files[label]
         messages = sent(button, monkeypatch)
@@ -95,7 +95,7 @@ def test_pictures_come_from_the_page_and_carry_the_settings(
         assert content["kind"] == kind
         assert "n = 299" in content["caption"]
         answer = {"kind": "picture", "request": content["request"]}
-        panel.picture._receive(panel.picture, answer, [data])
+        panel.chart._receive(panel.chart, answer, [data])
         [(_, [file])] = messages
         settings = json.loads(content["settings"]) if kind == "svg" else stamp_of(file)
         assert read_request(settings["request"]) == AlignRequest()
@@ -104,11 +104,11 @@ def test_pictures_come_from_the_page_and_carry_the_settings(
 def test_a_picture_that_cannot_be_made_is_told_on_the_button(
     panel: AlignmentPanel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = sent(panel.picture, monkeypatch)
+    asked = sent(panel.chart, monkeypatch)
     button = panel.exports.files["SVG"]
     messages = sent(button, monkeypatch)
     button._receive(button, {"kind": "ask"}, [])
-    panel.picture._receive(panel.picture, {"kind": "failed", "request": asked[0][0]["request"]}, [])
+    panel.chart._receive(panel.chart, {"kind": "failed", "request": asked[0][0]["request"]}, [])
     assert messages[0][0]["kind"] == "failed"
 
 

@@ -105,7 +105,7 @@ def test_a_model_against_itself_is_a_chart_too() -> None:
     runner.jobs[-1].finish(_with_cosines(pair_result(SIZES[1]), np.ones_like))
     low, high = panel.scatter.scatter.y_range
     assert low < 1.0 < high
-    assert sum(panel.chart.data[0].y) == SIZES[1]
+    assert sum(panel.chart.shown["data"][0]["y"]) == SIZES[1]
 
 
 def _with_cosines(result: PairAlignment, change: Callable[[Any], Any]) -> PairAlignment:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from embtie_widgets.errors import EmbtieError
@@ -60,8 +61,12 @@ def shown(panel: AlignmentPanel) -> list[int]:
     return [row[0] for row in panel.tokens.table.rows]
 
 
+def traces(panel: AlignmentPanel) -> list[Any]:
+    return list(go.Figure(panel.chart.shown).data)
+
+
 def overlays(panel: AlignmentPanel) -> list[Any]:
-    return [trace for trace in panel.chart.data if trace.name.startswith("selected")]
+    return [trace for trace in traces(panel) if trace.name.startswith("selected")]
 
 
 def strength(trace: Any) -> float:
@@ -124,15 +129,15 @@ def test_a_lasso_ends_a_search(panel: AlignmentPanel) -> None:
 
 
 def test_unselected_tokens_are_dimmed_and_all_are_still_drawn(panel: AlignmentPanel) -> None:
-    before = [list(trace.y) for trace in panel.chart.data[:3]]
+    before = [list(trace.y) for trace in traces(panel)[:3]]
     lasso(panel, 5, 7)
-    assert [list(trace.y) for trace in panel.chart.data[:3]] == before
-    assert all(0 < strength(trace) < 1 for trace in panel.chart.data[:3])
+    assert [list(trace.y) for trace in traces(panel)[:3]] == before
+    assert all(0 < strength(trace) < 1 for trace in traces(panel)[:3])
     assert all(strength(trace) == 1 for trace in overlays(panel))
     assert all(trace.visible for trace in overlays(panel))
     assert panel.scatter.scatter.n == 300
     panel.selection_bar.clear.click()
-    assert all(strength(trace) == 1 for trace in panel.chart.data[:3])
+    assert all(strength(trace) == 1 for trace in traces(panel)[:3])
     assert not any(trace.visible for trace in overlays(panel))
 
 

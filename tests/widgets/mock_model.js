@@ -76,8 +76,11 @@ class MockModel {
       this.fire("msg:custom", data.content, views);
       return;
     }
-    const state = { ...data.state };
-    (data.buffer_paths ?? []).forEach((path, place) => { state[path[0]] = views[place]; });
+    const state = structuredClone(data.state);
+    (data.buffer_paths ?? []).forEach((path, place) => {
+      const holder = path.slice(0, -1).reduce((part, key) => part[key], state);
+      holder[path.at(-1)] = views[place];
+    });
     Object.assign(this.state, state);
     for (const [key, value] of Object.entries(state)) this.fire(`change:${key}`, value);
   }

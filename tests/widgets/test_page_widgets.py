@@ -1,4 +1,4 @@
-"""Copy, download, link and theme: what the page does for the kernel."""
+"""Copy, download and link: what the page does for the kernel."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from embtie_widgets import widgets
-from embtie_widgets.widgets import CopyButton, DownloadButton, File, LinkState, ThemeWatch
+from embtie_widgets.widgets import CopyButton, DownloadButton, File, LinkState
 from tests.widgets.widget_harness import HarnessPage
 
 OpenPage = Callable[..., HarnessPage]
@@ -148,40 +148,7 @@ def test_the_address_of_a_workspace_is_left_alone(open_page: OpenPage) -> None:
     assert browser.page.url == "http://localhost/lab/tree/a.ipynb"
 
 
-@pytest.mark.browser
-def test_the_theme_is_told_and_followed(open_page: OpenPage) -> None:
-    browser = open_page(theme="dark")
-    watch = ThemeWatch()
-    browser.mount(watch)
-    assert (watch.theme, watch.known) == ("dark", True)
-    browser.page.evaluate("document.body.dataset.jpThemeLight = 'true'")
-    browser.until(lambda: watch.theme == "light")
-
-
 @pytest.mark.parametrize("name", widgets.__all__)
 def test_no_widget_speaks_before_it_is_shown(name: str) -> None:
     """What the kernel changes in answer would be lost on widgets that the page has not made."""
     assert "initialize" not in str(getattr(getattr(widgets, name), "_esm", ""))
-
-
-@pytest.mark.browser
-def test_without_a_host_the_readers_own_setting_counts(open_page: OpenPage) -> None:
-    browser = open_page(color_scheme="dark")
-    browser.page.evaluate("delete document.body.dataset.jpThemeLight")
-    watch = ThemeWatch()
-    browser.mount(watch)
-    assert (watch.theme, watch.known) == ("dark", True)
-    browser.page.emulate_media(color_scheme="light")
-    browser.until(lambda: watch.theme == "light")
-
-
-@pytest.mark.browser
-def test_a_view_that_is_taken_away_stops_listening(open_page: OpenPage) -> None:
-    browser = open_page()
-    watch = ThemeWatch()
-    browser.mount(watch)
-    browser.page.evaluate("window.views.w.remove()")
-    browser.page.evaluate("document.body.dataset.jpThemeLight = 'false'")
-    browser.page.wait_for_timeout(50)
-    browser.pump()
-    assert watch.theme == "light"

@@ -1,4 +1,4 @@
-// An SVG or PNG of the plotly figure beside this widget, with caption and settings inside.
+// An SVG or PNG of a plotly figure, with caption and settings inside.
 
 const SVG_SPACE = "http://www.w3.org/2000/svg";
 
@@ -57,22 +57,9 @@ async function pngOf(svg, scale) {
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }
 
-function render({ model, el }) {
-  el.style.display = "none";
-  const answer = async (content) => {
-    const { request } = content;
-    try {
-      const figure = el.closest(model.get("within")).querySelector(".js-plotly-plot");
-      const svg = svgOf(figure, content);
-      const blob = content.kind === "svg" ? new Blob([svg]) : await pngOf(svg, content.scale);
-      model.send({ kind: "picture", request }, undefined, [await blob.arrayBuffer()]);
-    } catch (fault) {
-      console.warn(fault);
-      model.send({ kind: "failed", request });
-    }
-  };
-  model.on("msg:custom", answer);
-  return () => model.off("msg:custom", answer);
+// A drawn figure as the bytes of a file.
+async function pictureOf(figure, content) {
+  const svg = svgOf(figure, content);
+  const blob = content.kind === "svg" ? new Blob([svg]) : await pngOf(svg, content.scale);
+  return blob.arrayBuffer();
 }
-
-export default { render };

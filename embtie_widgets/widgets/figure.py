@@ -1,0 +1,104 @@
+"""A plotly figure that the kernel tells and the page draws: nothing is reported back.
+
+Plotly's own FigureWidget carries its script, 5 MB, in each figure, and its page answers each change
+with what it drew.  Here the script comes once a page: from the server of the page as a file, and
+where that has none, over the kernel's channel.
+"""
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from itertools import count
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import numpy as np
+import traitlets
+
+from embtie_widgets.widgets.assets import safe_text, script
+
+_TYPED = {"f4", "f8", "i1", "i2", "i4", "u1", "u2", "u4"}  # what a page has arrays of
+
+
+def plotly_script() -> Path:
+    """Plotly's script in the installed package; nothing of plotly is imported for it."""
+    found = importlib.util.find_spec("plotly")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("plotly is not installed")
+    return Path(found.origin).parent / "package_data" / "plotly.min.js"
+
+
+class PlotFigure(anywidget.AnyWidget):
+    """Shows a figure in plotly's own terms, in the page's theme and as wide as its box.
+
+    shown      the figure as `show` got it
+    figure     the same as packed for the page; one message replaces all of it
+    templates  the plotly template of each theme, "light" and "dark"
+    """
+
+    _esm = script("common.js", "picture.js", "figure.js")
+
+    figure = traitlets.Dict().tag(sync=True)
+    templates = traitlets.Dict().tag(sync=True)
+
+    shown: Mapping[str, Any]
+
+    def __init__(self, templates: Mapping[str, Any], figure: Mapping[str, Any]) -> None:
+        super().__init__(templates=dict(templates))
+        self._asked: dict[int, tuple[Callable[[bytes], None], Callable[[str], None]]] = {}
+        self._requests = count()
+        self.on_msg(self._receive)
+        self.show(figure)
+
+    def show(self, figure: Mapping[str, Any]) -> None:
+        """Show another figure: "data" and "layout" of plain values and arrays (n,).
+
+        What the reader has zoomed or hidden stays while `layout.uirevision` does.
+        """
+        self.shown = figure
+        self.figure = _packed(figure)
+
+    def picture(
+        self,
+        kind: str,
+        caption: str,
+        settings: str,
+        done: Callable[[bytes], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        """Ask the page for a picture ("svg" or "png") with a caption line below it.
+
+        An SVG carries `settings` in its metadata.  `done` gets the file, `failed` a sentence.
+        """
+        request = next(self._requests)
+        self._asked[request] = (done, failed)
+        words = {"caption": safe_text(caption), "settings": safe_text(settings)}
+        self.send({"kind": kind, "request": request, "scale": 2, **words})
+
+    def _receive(self, _widget: Any, content: dict[str, Any], buffers: list[Any]) -> None:
+        if content.get("kind") == "script":
+            self.send({"kind": "script"}, [plotly_script().read_bytes()])
+            return
+        done, failed = self._asked.pop(content.get("request", -1), (None, None))
+        if done is None or failed is None:  # a second view of the same figure answers too
+            return
+        if content.get("kind") == "picture":
+            done(bytes(buffers[0]))
+        else:
+            failed("The figure is not on the page.")
+
+
+def _packed(value: Any) -> Any:
+    """Plain values and arrays as a message takes them: arrays as bytes, no number as null."""
+    if isinstance(value, Mapping):
+        return {name: _packed(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_packed(part) for part in value]
+    if isinstance(value, np.ndarray):
+        kind = value.dtype.str[1:]
+        known = np.ascontiguousarray(value, f"<{kind if kind in _TYPED else 'f8'}")
+        return {"dtype": known.dtype.str[1:], "bytes": known.tobytes()}
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not isfinite(value) else value
