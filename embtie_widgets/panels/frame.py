@@ -1,23 +1,46 @@
-"""What every panel has: a request, Run and Cancel, notices, help, and places for its own parts.
+"""What every panel has: a request, Run and Cancel, notices, help, link, code, and its own parts.
 
-A panel names its request's first value, its controls and its views, and draws a result:
+A panel is one measure, one chart and one short file:
+
+1. A request, `requests/norms.py`: a frozen dataclass on `Request`, every field with a default.
+2. What carries it out, `jobs/norms.py`: `run_norms(request, progress)`, kept by
+   `jobs.cache.kept_or_made`.  Its result is a `@storable` frozen dataclass with `settings`,
+   `hashes`, `to_frame()`, `facts()`, and, where tokens can be chosen, `tokens`.
+3. One entry for both in `requests/kinds.py`: files, links, code, cache, exports and the command
+   line know the kind from there.
+4. A chart, `charts/norms.py`, as data and layout of plotly, and the panel itself:
 
     class NormPanel(Panel):
         title = "Norm and frequency"
+        lead = "Do frequent tokens have longer rows?"
 
-        def build_controls(self):            # field of the request -> control
-            self.center = w.Checkbox(...)
-            return {"center": Field(self.center)}, [self.center]
+        def __init__(self, request=NormRequest(), *, parts=None):
+            super().__init__(request, **(parts or {}))
+            self.begin()                        # shows what is there, or runs what is quick
 
-        def build_views(self):
-            self.chart = PlotFigure(templates())
-            return [self.chart]
+        def build_controls(self):               # field of the request -> control; then the page
+            self.center = labelled(w.Checkbox(description="centre"), "Take the mean off first")
+            return {"center": Field(self.center)}, [section("Norm", self.center)]
 
-        def draw(self, result):
-            self.chart.show(charts.norms.spec(result))
+        def build_views(self):                  # made once
+            self.chart = PlotFigure(templates(), chart.spec(None))
+            return [card("", self.chart)]
+
+        def build_settings(self):               # what of the view belongs into a link
+            return {"log": Setting(self.log, "value", True)}
+
+        def build_exports(self):
+            return [csv_offer(), page_offer(), *picture_offers(self.chart, chart.caption)]
+
+        def draw(self, result):                 # words first, the heavy figure last
+            self.chart.show(chart.spec(result))
+
+        def selected(self):                     # light `self.state.lit` up
+            self.chart.show(chart.spec(self.result, self.state.lit))
+
+5. Its name in `embtie_widgets/__init__.py` and its tab in `app/dashboard.py`.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -26,6 +49,7 @@ import ipywidgets as w
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.run import estimate, first
 from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
+from embtie_widgets.panels.answer import Answer
 from embtie_widgets.panels.exports import ExportBar, Offer
 from embtie_widgets.panels.fields import Binding, Field, Setting
 from embtie_widgets.panels.guard import guard
@@ -66,7 +90,7 @@ class Panel(w.VBox):
         self._turns = Turns()
         self._runner, self._estimate, self._known = runner or Runner(), estimate, known
         self._job: Job | None = None
-        self._answer: _Answer | None = None
+        self._answer: Answer | None = None
         self._drawing = False
         self.notice, self.runbar = Notice(), RunBar(self.state)
         self.selection_bar = SelectionBar(self.state)
@@ -162,7 +186,7 @@ class Panel(w.VBox):
             raise answer.error
         return self.result
 
-    def start(self) -> "_Answer":
+    def start(self) -> Answer:
         """Start the request and return at once; the page follows it."""
         with self._turns.hold():
             return self._started("running", self._runner.submit)
@@ -248,11 +272,11 @@ class Panel(w.VBox):
             self._job.drop()
         self._answer, self.state.phase, self.state.stage = None, "idle", None
 
-    def _started(self, phase: str, submit: Callable[..., Job]) -> "_Answer":
+    def _started(self, phase: str, submit: Callable[..., Job]) -> Answer:
         self.notice.clear()
         if self._answer is not None:
             self._answer.event.set()
-        answer = self._answer = _Answer(self)
+        answer = self._answer = Answer(self._turns.post, guard(self._heard, self.notice.show))
         self.state.stage, self.state.phase = None, phase
         self._job = submit(self.request, answer)
         return answer
@@ -261,8 +285,14 @@ class Panel(w.VBox):
         dim = self.state.stale or (self.state.phase == "running" and self.result is not None)
         (self.results.add_class if dim else self.results.remove_class)("ep-stale")
 
-    def _progressed(self, stage: Stage) -> None:
-        self.state.stage = stage
+    def _heard(self, answer: Answer, word: Stage | Outcome) -> None:
+        """A word of the run that counts; those of older ones are dropped."""
+        if answer is not self._answer:
+            return
+        if isinstance(word, Stage):
+            self.state.stage = word
+        else:
+            self._finished(word)
 
     def _finished(self, outcome: Outcome) -> None:
         """Show what came of a job; the panel is at rest only when that is whole on the page."""
@@ -346,34 +376,6 @@ class Panel(w.VBox):
     def _select_found(self, _click: Any) -> None:
         if self.state.found is not None:
             self.state.choose(self.state.found, only=True)
-
-
-class _Answer:
-    """What the runner tells of one run, brought into the panel's turn; late words are dropped."""
-
-    def __init__(self, panel: Panel) -> None:
-        self._panel = panel
-        self.event = threading.Event()
-        self.error: EmbtieError | None = None
-
-    def progressed(self, stage: Stage) -> None:
-        self._post(lambda: self._panel._progressed(stage))
-
-    def finished(self, outcome: Outcome) -> None:
-        self.error = outcome.error
-        self._post(lambda: self._panel._finished(outcome), self.event.set)
-
-    def _post(self, action: Callable[[], None], after: Callable[[], Any] = lambda: None) -> None:
-        guarded = guard(action, self._panel.notice.show)
-
-        def in_turn() -> None:
-            try:
-                if self._panel._answer is self:
-                    guarded()
-            finally:
-                after()
-
-        self._panel._turns.post(in_turn)
 
 
 def _help(text: str) -> str:

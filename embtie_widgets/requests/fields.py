@@ -13,7 +13,7 @@ def choice(name: str, value: Any, options: Collection[str]) -> str:
     """One of `options`."""
     if not isinstance(value, str) or value not in options:
         raise EmbtieError(
-            f"{name} is {_short(value)}; expected one of {', '.join(map(repr, options))}.",
+            f"{name} is {short(value)}; expected one of {', '.join(map(repr, options))}.",
             "Choose one of these.",
         )
     return value
@@ -24,7 +24,7 @@ def number(name: str, value: Any, low: float, high: float, *, below: bool = Fals
     good = isinstance(value, int | float) and not isinstance(value, bool)
     if not good or not low <= value <= high or (below and value == high):
         raise EmbtieError(
-            f"{name} is {_short(value)}; expected a number from {low:g} to "
+            f"{name} is {short(value)}; expected a number from {low:g} to "
             f"{'below ' if below else ''}{high:g}.",
             f"Set {name} inside these bounds.",
         )
@@ -35,7 +35,7 @@ def whole(name: str, value: Any, low: int, high: int) -> int:
     """A whole number in [low, high]."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise EmbtieError(
-            f"{name} is {_short(value)}; expected a whole number from {low} to {high}.",
+            f"{name} is {short(value)}; expected a whole number from {low} to {high}.",
             f"Set {name} inside these bounds.",
         )
     return value
@@ -44,7 +44,7 @@ def whole(name: str, value: Any, low: int, high: int) -> int:
 def flag(name: str, value: Any) -> bool:
     """True or False, and nothing that merely looks like it."""
     if not isinstance(value, bool):
-        raise EmbtieError(f"{name} is {_short(value)}; expected true or false.", "Set one of them.")
+        raise EmbtieError(f"{name} is {short(value)}; expected true or false.", "Set one of them.")
     return value
 
 
@@ -53,7 +53,7 @@ def text(name: str, value: Any) -> str:
     good = isinstance(value, str) and 0 < len(value) <= TEXT_LIMIT and value.isprintable()
     if not good:
         raise EmbtieError(
-            f"{name} is {_short(value)}; expected 1 to {TEXT_LIMIT} printable characters.",
+            f"{name} is {short(value)}; expected 1 to {TEXT_LIMIT} printable characters.",
             f"Give {name} as plain text.",
         )
     return str(value)
@@ -68,19 +68,20 @@ def mapping(name: str, value: Any, known: Collection[str]) -> Mapping[str, Any]:
     """A mapping all of whose keys are known."""
     if not isinstance(value, Mapping):
         raise EmbtieError(
-            f"{name} is {_short(value)}; expected an object with named fields.",
+            f"{name} is {short(value)}; expected an object with named fields.",
             "Copy the request again from the interface.",
         )
     unknown = sorted(str(key) for key in value if key not in known)
     if unknown:
         raise EmbtieError(
-            f"{name} has the unknown field {_short(unknown[0])}; known are {', '.join(known)}.",
+            f"{name} has the unknown field {short(unknown[0])}; known are {', '.join(known)}.",
             "Remove it, or write the request with the version of embtie that knows it.",
         )
     return value
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value as it is quoted in a message: at most 60 characters, control signs as escapes."""
     try:
         shown = repr(value)
     except ValueError:  # a whole number with more digits than Python will print

@@ -8,6 +8,7 @@ from typing import Any
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import fields
+from embtie_widgets.requests.fields import short
 from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.requests.request import Request
 
@@ -70,10 +71,12 @@ def _file_text(path: Path) -> str:
         with path.open(encoding="utf-8") as file:
             return file.read(SIZE_LIMIT + 1)
     except FileNotFoundError:
-        raise EmbtieError(f"There is no file '{path.name}' there.", "Check its path.") from None
-    except (OSError, UnicodeDecodeError):
         raise EmbtieError(
-            f"'{path.name}' cannot be read as text.", "Choose a request file."
+            f"There is no file {short(path.name)} there.", "Check its path."
+        ) from None
+    except (OSError, ValueError):  # no text, or a name that no file can have
+        raise EmbtieError(
+            f"{short(path.name)} cannot be read as text.", "Choose a request file."
         ) from None
 
 

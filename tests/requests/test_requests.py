@@ -110,6 +110,12 @@ def test_a_field_out_of_bounds_is_refused_with_its_name(change):
         "[" * 30_000,
         "{" + " " * SIZE_LIMIT + "}",
         "nowhere/request.json",
+        "a\x00b",
+        "\ud800.json",
+        "x" * 10**6,
+        '{"embtie": 1, "kind": "align", "a": ' + "[" * 30_000,
+        {"embtie": 1, "kind": "align", 5: 1},
+        {"embtie": True, "kind": "align"},
         42,
         None,
     ],
@@ -120,6 +126,7 @@ def test_what_is_no_request_is_a_sentence_and_a_next_step(source):
     assert caught.value.message
     assert caught.value.hint
     assert len(str(caught.value)) < 400
+    str(caught.value).encode()
 
 
 def test_a_folder_or_a_picture_is_no_request(tmp_path):

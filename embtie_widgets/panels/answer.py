@@ -1,0 +1,40 @@
+"""What the runner tells of one run, on its way into a panel."""
+
+import threading
+from collections.abc import Callable
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.runner import Outcome, Stage
+
+
+class Answer:
+    """Hears of one run on a worker's thread and passes it on in the panel's turn; `event` is set
+    once the end of it was taken in.
+
+    `post` carries an action out in that turn, `hear` takes this answer and what it has heard.
+    """
+
+    def __init__(
+        self,
+        post: Callable[[Callable[[], None]], None],
+        hear: Callable[["Answer", Stage | Outcome], None],
+    ) -> None:
+        self._post, self._hear = post, hear
+        self.event = threading.Event()
+        self.error: EmbtieError | None = None
+
+    def progressed(self, stage: Stage) -> None:
+        """The job has come so far."""
+        self._post(lambda: self._hear(self, stage))
+
+    def finished(self, outcome: Outcome) -> None:
+        """The job has ended."""
+        self.error = outcome.error
+
+        def in_turn() -> None:
+            try:
+                self._hear(self, outcome)
+            finally:
+                self.event.set()
+
+        self._post(in_turn)
