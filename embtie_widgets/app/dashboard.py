@@ -6,9 +6,12 @@ from typing import Any
 
 import ipywidgets as w
 
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.alignment import AlignmentPanel
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.parameters import ParametersPanel
+from embtie_widgets.requests import AlignRequest, ParametersRequest
+from embtie_widgets.requests.link import Link
 
 _TEXT = """
 <header class="ep-title"><h1>embtie</h1>
@@ -20,13 +23,17 @@ and see token by token how their matrices align, against held-out tokens and aga
 
 @dataclass(frozen=True)
 class Tab:
-    """A panel by name; it is made when its tab is first opened."""
+    """A panel by name, and the kind of its requests; it is made when its tab is first opened."""
 
     name: str
     make: Callable[[], Panel]
+    kind: str
 
 
-TABS = (Tab("Alignment", AlignmentPanel), Tab("Parameters", ParametersPanel))
+TABS = (
+    Tab("Alignment", AlignmentPanel, AlignRequest.kind),
+    Tab("Parameters", ParametersPanel, ParametersRequest.kind),
+)
 
 
 class Dashboard(w.VBox):
@@ -55,8 +62,20 @@ class Dashboard(w.VBox):
     def _open(self, _change: Any = None) -> None:
         name = self.tabs.value
         if name not in self.panels:
-            self.panels[name] = self._tabs[name].make()
+            first, self.panels[name] = not self.panels, self._tabs[name].make()
+            link = self.panels[name].link
+            link.named, link.elsewhere = not first, self._open_link if first else None
         self._place.children = [self.panels[name]]
+
+    def _open_link(self, link: Link) -> None:
+        """Turn to the panel that a link is of; the first panel has read it."""
+        name = next((t.name for t in self._tabs.values() if t.kind == link.request.kind), None)
+        if name is None:
+            raise EmbtieError(
+                "The link is of a panel that is not on this page.", "Open it where it came from."
+            )
+        self.tabs.value = name
+        self.panel.link.hand_over(link)
 
 
 def dashboard() -> Dashboard:

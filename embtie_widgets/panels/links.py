@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from embtie_widgets.panels.state import PanelState
-from embtie_widgets.requests.link import Link, decode, encode
+from embtie_widgets.requests.link import Link, bare, decode, encode
 from embtie_widgets.widgets import CopyButton, LinkState
 
 _TITLE = "A link that opens the page as it is: settings, view and, if they are few, chosen tokens"
@@ -14,8 +14,12 @@ _NOT_HERE = "A notebook's address carries no settings; Copy code does, and so do
 class PanelLink:
     """Reads the link that the page came with, once, and keeps address and Copy link current.
 
-    `reopen` takes over what the link holds; requests of another kind are another panel's affair.
+    `reopen` takes over what the link holds; one of another kind of request goes to `elsewhere`.
+    Where `named` holds, the address names the panel even when all else is as it opens.
     """
+
+    elsewhere: Callable[[Link], None] | None = None
+    named = False
 
     def __init__(
         self,
@@ -40,14 +44,22 @@ class PanelLink:
             link = decode(self.page.page.get("query", "")) if first and served else None
             if link is not None and isinstance(link.request, type(self._state.request)):
                 self._reopen(link)
+            elif link is not None and self.elsewhere is not None:
+                self.elsewhere(link)
         finally:
             self._follow()
+
+    def hand_over(self, link: Link) -> None:
+        """Take over a link that another panel has read."""
+        self._came = True
+        self._reopen(link)
 
     def _follow(self) -> None:
         if self._came:
             shown, wanted = self._state, self._state.wanted
             if wanted is not None:
-                self.page.query = encode(wanted.request, wanted.tokens, wanted.view)
+                query = encode(wanted.request, wanted.tokens, wanted.view)
             else:
-                self.page.query = encode(shown.request, shown.selection, shown.view)
+                query = encode(shown.request, shown.selection, shown.view)
+            self.page.query = query or (bare(shown.request) if self.named else "")
             self.copy.text = self.page.url

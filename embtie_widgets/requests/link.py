@@ -47,8 +47,12 @@ def encode(
     items += [(_VIEW + name, text) for name, text in view.items() if len(text) <= VIEW_LIMIT]
     if 0 < len(tokens) <= TOKEN_LIMIT:
         items.append((_TOKENS, ".".join(map(str, sorted(tokens)))))
-    head = [(_VERSION, str(request.version)), (_KIND, request.kind)]
-    return urlencode([*head, *items], safe="/:,") if items else ""
+    return f"{bare(request)}&{urlencode(items, safe='/:,')}" if items else ""
+
+
+def bare(request: Request) -> str:
+    """The query of this kind of request with every default."""
+    return urlencode([(_VERSION, str(request.version)), (_KIND, request.kind)])
 
 
 def decode(query: str) -> Link | None:

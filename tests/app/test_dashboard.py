@@ -18,7 +18,7 @@ def toy(name: str, made: list[str]) -> Tab:
         made.append(name)
         return Panel(AlignRequest(), **parts(FakeRunner()))
 
-    return Tab(name, make)
+    return Tab(name, make, AlignRequest.kind)
 
 
 def test_a_panel_is_made_when_its_tab_is_first_opened() -> None:
@@ -40,6 +40,37 @@ def test_one_panel_alone_has_no_tab_bar() -> None:
 def test_the_dashboard_has_a_tab_for_each_panel_that_works() -> None:
     assert [tab.name for tab in TABS] == ["Alignment", "Parameters"]
     assert isinstance(Dashboard().panel, w.VBox)
+
+
+def test_a_link_of_another_panel_turns_to_it() -> None:
+    app = Dashboard()
+    arrive(app.panel, "embtie=1&kind=parameters&model=Qwen/Qwen3-4B&view.scale=number")
+    assert app.tabs.value == "Parameters"
+    assert app.panel.request.model.ref == "Qwen/Qwen3-4B"
+    assert app.panels["Alignment"].request == AlignRequest()
+    arrive(app.panel, "embtie=1&kind=parameters&model=Qwen/Qwen3-8B")
+    assert app.panel.request.model.ref == "Qwen/Qwen3-4B"
+
+
+def test_a_tab_that_is_opened_by_hand_does_not_take_the_address_for_a_link() -> None:
+    app = Dashboard()
+    app.tabs.value = "Parameters"
+    arrive(app.panel, "embtie=1&kind=align&map=identity")
+    assert app.tabs.value == "Parameters"
+    assert app.panel.notice.value == ""
+    assert app.panel.link.page.query == "embtie=1&kind=parameters"
+    assert app.panels["Alignment"].link.page.query == ""
+
+
+def test_a_link_of_a_panel_that_is_not_there_is_told() -> None:
+    app = Dashboard(TABS[:1])
+    arrive(app.panel, "embtie=1&kind=parameters&model=nano-tied")
+    assert "a panel that is not on this page" in app.panel.notice.value
+
+
+def arrive(panel: Panel, query: str) -> None:
+    """The page says where it is."""
+    panel.link.page.page = {"query": query, "origin": "", "path": "/", "host": "voila"}
 
 
 @pytest.fixture(scope="module")

@@ -134,6 +134,15 @@ def test_an_address_without_query_gets_the_kernels_at_once(open_page: OpenPage) 
 
 
 @pytest.mark.browser
+def test_a_panel_that_is_shown_again_takes_the_address_back(open_page: OpenPage) -> None:
+    browser = open_page(address="http://localhost/voila?kind=other")
+    link = LinkState(query="map=identity")
+    link.page = {"query": "", "origin": "http://localhost", "path": "/voila", "host": "other"}
+    browser.mount(link)
+    assert browser.page.url == "http://localhost/voila?map=identity"
+
+
+@pytest.mark.browser
 def test_the_address_of_a_workspace_is_left_alone(open_page: OpenPage) -> None:
     browser = open_page(address="http://localhost/lab/tree/a.ipynb")
     browser.page.evaluate(

@@ -29,10 +29,12 @@ function writeQuery(query) {
 // changes in answer would be lost on widgets that the page has not made yet.
 function render({ model, el }) {
   el.style.display = "none";
+  const write = () => writeQuery(model.get("query"));
+  // A panel that is shown again: the address is that of another one.
+  if (model.get("page").host) write();
   const query = ownQuery();
   model.set("page", { query, origin: location.origin, path: location.pathname, host: hostName() });
   model.save_changes();
-  const write = () => writeQuery(model.get("query"));
   if (!query && model.get("query")) write();
   model.on("change:query", write);
   return () => model.off("change:query", write);
