@@ -181,7 +181,7 @@ def test_a_silent_configuration_of_an_unknown_family_says_nothing(tmp_path: Path
 def test_a_default_never_overrules_what_is_stored(tmp_path: Path) -> None:
     config = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2"}
     loaded = ew.load(handmade(tmp_path, config, **{"wte.weight": E, HEAD: U}))
-    assert loaded.tied == "untied"
+    assert (loaded.tied, loaded.notes) == ("untied", [])
 
 
 def test_a_flag_three_levels_deep_is_the_language_models_own(tmp_path: Path) -> None:

@@ -135,7 +135,11 @@ def tiny(kind: str, tied: bool) -> Any:
         size = sum(parameter.numel() for parameter in made(config).parameters())
     if size > TOO_BIG:
         raise ValueError(f"{size} parameters")
-    return randomised(made(config)).eval()
+    model = randomised(made(config)).eval()
+    for name, buffer in model.named_buffers():
+        if name.endswith("final_logits_bias"):
+            buffer.normal_(generator=torch.Generator().manual_seed(1))
+    return model
 
 
 def all_kinds() -> list[str]:
