@@ -7,7 +7,7 @@ A result of any kind will do: it has `to_frame()`, one row per token or whatever
 import io
 import json
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from embtie_widgets.requests import Request
@@ -24,7 +24,7 @@ def summary(request: Request, result: Any) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """JSON has no NaN and no numpy: a number that is not there becomes null."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]

@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.hashing import LazyHashes
 from embtie_widgets.measures.fitting import Fitted, fit_pairs
 from embtie_widgets.measures.maps import TOLERANCE
-from embtie_widgets.measures.matrices import as_matrix, prepare
+from embtie_widgets.measures.matrices import as_matrix, prepare, survey
 from embtie_widgets.measures.moments import Pair
 from embtie_widgets.measures.plan import Plan, Settings
 from embtie_widgets.measures.scoring import cosines
@@ -93,7 +95,21 @@ def align_many(
     _check_widths(tensors, pairs, settings, len(rows))
     plan = Plan(matrices, rows, settings)
     fitted = fit_pairs(plan, pairs, progress)
-    return {pair: _score(plan, pair, fitted[pair], left_out, progress) for pair in pairs}
+    found = {pair: _score(plan, pair, fitted[pair], left_out, progress) for pair in pairs}
+    return {pair: replace(one, hashes=_hashes(plan, pair, values)) for pair, one in found.items()}
+
+
+def _hashes(plan: Plan, pair: Pair, values: Mapping[str, Any]) -> LazyHashes:
+    """Of source and target as they were when they were measured, which their norms tell."""
+    norms = {name: plan.matrices[name].norms for name in pair}
+
+    def same(name: str, matrix: torch.Tensor) -> bool:
+        now = survey(matrix)[0]
+        return now.shape == norms[name].shape and torch.allclose(
+            now, norms[name], rtol=1e-6, atol=0.0, equal_nan=True
+        )
+
+    return LazyHashes({name: values[name] for name in pair}, as_matrix, same)
 
 
 def _check_heights(tensors: Mapping[str, torch.Tensor]) -> None:

@@ -1,5 +1,6 @@
 """Results of the alignment measures."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,8 @@ class Alignment:
                    8/(3 pi) sqrt(d/V) for orthogonal of equal widths, 0 for identity; else None
     description    of the fitted map: kind, shape, rank, condition number, determinant sign
     settings       everything needed to repeat it
-    hashes         of the two matrices, where they are known
+    hashes         of the two matrices by role, read when first asked for; without those that
+                   are gone or changed by then
     """
 
     cosine: Vector
@@ -45,7 +47,7 @@ class Alignment:
     floor_expected: float | None
     description: dict[str, Any]
     settings: dict[str, Any]
-    hashes: dict[str, str] = field(default_factory=dict)
+    hashes: Mapping[str, str] = field(default_factory=dict)
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per token: its row number and its cosine."""

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -62,7 +63,7 @@ def _dismantle(value: Any, place: str, arrays: dict[str, Vector]) -> Any:
     if place.endswith("/tokens") and isinstance(value, tuple):
         _pack_tokens(value, place, arrays)
         return {"kind": "tokens", "place": place}
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         items = {k: _dismantle(v, f"{place}/{k}", arrays) for k, v in value.items()}
         return {"kind": "dict", "items": items}
     if isinstance(value, tuple | list):

@@ -1,6 +1,5 @@
 """What a source gives: the two matrices of a model exactly as they are stored."""
 
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from embtie_widgets.hashing import tensor_hash
 from embtie_widgets.results import display_token
 from embtie_widgets.sources.copies import near_copies
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TIED, UNTIED, INPUT_ONLY, HEAD_UNAVAILABLE = "tied", "untied", "input only", "head unavailable"
-_HASH_ROWS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,16 +105,3 @@ class Loaded:
         if self.token_counts is not None:
             columns["count"] = self.token_counts
         return pd.DataFrame(columns)
-
-
-def tensor_hash(matrix: torch.Tensor) -> str:
-    """sha256 over dtype, shape and the stored bytes, read in blocks."""
-    digest = hashlib.sha256(f"{matrix.dtype} {tuple(matrix.shape)} ".encode())
-    for block in matrix.detach().split(_HASH_ROWS):
-        digest.update(raw_bytes(block).cpu().numpy().data)
-    return digest.hexdigest()
-
-
-def raw_bytes(matrix: torch.Tensor) -> torch.Tensor:
-    """The stored bytes of a matrix of any dtype, (V, d * itemsize) uint8."""
-    return matrix.contiguous().view(torch.uint8)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import torch
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.sources.loaded import HEAD_UNAVAILABLE, INPUT_ONLY, TIED, UNTIED, raw_bytes
+from embtie_widgets.hashing import raw_bytes
+from embtie_widgets.sources.loaded import HEAD_UNAVAILABLE, INPUT_ONLY, TIED, UNTIED
 
 _ROWS = 4096
 

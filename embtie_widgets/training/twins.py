@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from embtie_widgets.hashing import tensor_hash
 from embtie_widgets.progress import Progress, silent
-from embtie_widgets.sources.loaded import tensor_hash
 from embtie_widgets.training import store
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus, as_corpus

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 import embtie_widgets as ew
+from embtie_widgets.hashing import tensor_hash
 from embtie_widgets.sources import remote
 from embtie_widgets.sources.files import FolderFiles
 from embtie_widgets.sources.folder import read_checkpoint
 from embtie_widgets.sources.header import PREFIX, parse_header
 from embtie_widgets.sources.hub_files import HubFiles
 from embtie_widgets.sources.listing import Fact, Listing
-from embtie_widgets.sources.loaded import tensor_hash
 from embtie_widgets.sources.remote import RemoteFile
 from embtie_widgets.sources.sourced import finish
 from tests.sources.models import LLAMA, llama, saved
