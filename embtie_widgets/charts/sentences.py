@@ -121,14 +121,10 @@ def on_chance(result: PairAlignment) -> str:
     if not any(abs(gap) > _FAR for gap in apart):
         return ""
     if result.settings.get("center"):
-        why = (
-            "real rows have a few strong directions and some rare tokens of their own kind, so "
-            "that shuffled rows resemble one another more (or less) than Gaussian ones"
-        )
+        why = "real rows differ in length and do not spread evenly over all directions"
     else:
         why = (
-            "without centring all rows share a direction, their mean, and shuffling leaves it in "
-            "place"
+            "without centring all rows share a direction, their mean, and shuffling leaves it there"
         )
     return (
         "Chance in theory is for independent Gaussian rows. The measured chance beside it differs, "

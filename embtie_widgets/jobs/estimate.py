@@ -11,6 +11,7 @@ Shape = tuple[int, int]
 # Multiply-adds of one 32-bit product a second, until the first runs of this kernel have shown it.
 _FIRST_GUESS = 5e10
 _OVERHEAD_SECONDS = 0.15
+_TELLING = 1e10
 # Measured as peaks above the inputs: d x d work in float64, blocks of rows of every matrix in the
 # arithmetic's type and the stored one, and some vectors over all rows.
 _SQUARES, _BLOCK_BYTES, _ROW_BYTES = 70 * 8, 4096 * 96, 1000
@@ -36,10 +37,10 @@ class Experience:
         self._shapes[ref] = shape
 
     def took(self, request: AlignRequest, seconds: float) -> None:
-        """Learn the speed from a measurement that was long enough to tell; without products there
-        is none to learn."""
+        """Learn the speed from work that is large enough to tell: what is small, or forms no
+        products, takes its time with other things."""
         operations = self._operations(request) if request.map != "identity" else None
-        if operations and seconds > 4 * _OVERHEAD_SECONDS:
+        if operations and operations > _TELLING and seconds > 2 * _OVERHEAD_SECONDS:
             self._rate = operations / (seconds - _OVERHEAD_SECONDS)
 
     def estimate(self, request: AlignRequest) -> Estimate | None:

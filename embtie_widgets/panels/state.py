@@ -52,6 +52,10 @@ class PanelState(t.HasTraits):
         self.selection = chosen
         self.only = only and bool(chosen)
 
+    @t.validate("only")
+    def _of_something(self, proposal: Any) -> bool:
+        return bool(proposal["value"]) and bool(self.selection)
+
     @t.observe("selection")
     def _nothing_alone(self, _change: Any) -> None:
         if not self.selection:

@@ -152,7 +152,7 @@ def test_chance_that_is_not_as_in_theory_is_explained() -> None:
     assert sentences.on_chance(result) == ""
     parts = {n: replace(p, floor_mean=0.3) for n, p in result.comparisons.items()}
     far = replace(result, comparisons=parts)
-    assert "strong directions" in sentences.on_chance(far)
+    assert "spread evenly" in sentences.on_chance(far)
     raw = replace(far, settings=far.settings | {"center": False})
     assert "mean" in sentences.on_chance(raw)
     none = {n: replace(p, floor_expected=None) for n, p in parts.items()}

@@ -257,3 +257,9 @@ def test_the_scatter_picture_is_asked_of_the_page_and_told_where_it_is_not(
     button._receive(button, {"kind": "ask"}, [])
     scatter._settle(asked[1][0]["request"], None, "The chart is not on the page.")
     assert messages[-1][0] == {"kind": "failed", "message": "The chart is not on the page."}
+
+
+def test_a_selection_too_large_for_a_link_leaves_no_empty_table(panel: AlignmentPanel) -> None:
+    open_page(panel, "embtie=1&kind=align&map=orthogonal&view.only=true")
+    assert not panel.state.only
+    assert len(panel.tokens.table.rows) == 100
