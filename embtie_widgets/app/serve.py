@@ -1,6 +1,8 @@
 """Serving the dashboard: one address, one small kernel for each visitor, nothing from outside."""
 
 import errno
+import http.client
+import logging
 import os
 import socket
 from pathlib import Path
@@ -18,6 +20,9 @@ _EXTENSIONS = [
     "anywidget",
 ]
 _MINUTE = 60
+_PLOTLY = "/voila/static/plotly.min.js"
+# Warnings that ask nothing of anybody: our notebook is ours, and the address is printed.
+_IDLE_WORDS = ("is not trusted", "No web browser found")
 
 
 def serve(
@@ -47,9 +52,10 @@ def serve(
 
         server = Voila(config=Config(settings(port, host, open_browser, preheat, idle_minutes)))
         server.initialize([str(notebook())])
+    server.log.addFilter(_is_news)
     # Plotly's script as a file of the page: cacheable, and on its way while the kernel connects.
     server.static_paths = [*server.static_paths, str(plotly_script().parent)]
-    print(f"embtie is at http://{host}:{port}/ (Ctrl+C stops it)", flush=True)
+    print(f"embtie is at {_address(port, host)} (Ctrl+C stops it)", flush=True)
     server.start()
 
 
@@ -80,6 +86,11 @@ def check_port(port: int, host: str = "localhost") -> int:
 
 
 def _port_error(error: OSError, port: int, host: str) -> EmbtieError:
+    if error.errno == errno.EADDRINUSE and _is_embtie(port, host):
+        return EmbtieError(
+            f"embtie is already running at {_address(port, host)}",
+            "Open that page, or start another with `embtie --port 0`, which takes any free port.",
+        )
     if error.errno == errno.EADDRINUSE:
         return EmbtieError(
             f"Port {port} is taken by another program.",
@@ -90,6 +101,28 @@ def _port_error(error: OSError, port: int, host: str) -> EmbtieError:
             f"Port {port} is reserved on this machine.", "Choose one from 1024 up with --port."
         )
     return EmbtieError(f"'{host}' is no address of this machine.", "Choose another with --host.")
+
+
+def _address(port: int, host: str) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def _is_embtie(port: int, host: str) -> bool:
+    """Whether what listens there serves what only embtie does; its ready kernel is left alone."""
+    everywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
+    asked = http.client.HTTPConnection(everywhere.get(host, host), port, timeout=2)
+    try:
+        asked.request("HEAD", _PLOTLY)
+        return asked.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        asked.close()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    said = record.getMessage()
+    return record.levelno > logging.WARNING or not any(words in said for words in _IDLE_WORDS)
 
 
 def settings(
@@ -108,7 +141,10 @@ def settings(
             "port_retries": 0,
             "open_browser": open_browser,
             "log_level": "WARN",
+            # No longer than the time between two pings, or each visit is warned about.
+            "tornado_settings": {"ws_ping_timeout": 30_000},
         },
+        # The next kernel starts when the visitor who took the last has seen a figure.
         "VoilaKernelManager": {"fill_delay": 3},
         "VoilaConfiguration": {
             "template": "embtie",

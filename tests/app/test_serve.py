@@ -1,9 +1,20 @@
+import logging
+import os
+import re
 import socket
+import subprocess
 import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from embtie_widgets import cli
 from embtie_widgets.app import serve
 from embtie_widgets.charts.figures import quick_imports
 from embtie_widgets.errors import EmbtieError
@@ -74,3 +85,87 @@ def test_quick_imports_leave_a_loaded_package_alone(monkeypatch: pytest.MonkeyPa
     with quick_imports():
         assert sys.modules["rfc3987_syntax"] is loaded
     assert sys.modules["rfc3987_syntax"] is loaded
+
+
+_START = "import sys; from embtie_widgets.cli import main; sys.exit(main())"
+
+
+@contextmanager
+def running(folder: Path, port: int) -> Iterator[list[str]]:
+    """embtie as a user starts it, without a browser on the machine; the lines that it says."""
+    said: list[str] = []
+    environment = {**os.environ, "PATH": str(folder), "EMBTIE_CACHE": "off", "DISPLAY": ""}
+    process = subprocess.Popen(
+        [sys.executable, "-c", _START, "--port", str(port)],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    listener = threading.Thread(target=lambda: said.extend(process.stdout or ()), daemon=True)
+    listener.start()
+    try:
+        _until(lambda: _fetched(port, "/voila/static/plotly.min.js"), process)
+        yield said
+    finally:
+        process.terminate()
+        process.wait(30)
+        listener.join(10)
+
+
+def _until(condition: Callable[[], Any], process: "subprocess.Popen[str]") -> None:
+    for _ in range(600):
+        assert process.poll() is None
+        if condition():
+            return
+        time.sleep(0.2)
+    pytest.fail("embtie did not start")
+
+
+def _fetched(port: int, path: str) -> bytes:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+            return bytes(answer.read())
+    except OSError:
+        return b""
+
+
+def test_a_start_and_a_visit_say_the_address_and_nothing_else(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    port = serve.check_port(0)
+    with running(tmp_path, port) as said:
+        page = _fetched(port, "/").decode()
+        kernel = re.search(r'"kernelId": "([^"]+)"', page)
+        assert kernel is not None
+        _shake_hands(port, f"/api/kernels/{kernel[1]}/channels?session_id=a")
+        assert cli.main(["--port", str(port), "--no-browser"]) == cli.FAULT
+        assert f"embtie is already running at http://127.0.0.1:{port}/" in capfd.readouterr().err
+    assert said == [f"embtie is at http://127.0.0.1:{port}/ (Ctrl+C stops it)\n"]
+
+
+def _shake_hands(port: int, path: str) -> None:
+    """Open the page's websocket: what there is to warn about is said then."""
+    lines = [
+        f"GET {path} HTTP/1.1",
+        f"Host: 127.0.0.1:{port}",
+        f"Origin: http://127.0.0.1:{port}",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Key: ZW1idGllIGlzIHF1aWV0IQ==",
+        "Sec-WebSocket-Version: 13",
+    ]
+    with socket.create_connection(("127.0.0.1", port), 60) as line:
+        line.sendall("\r\n".join([*lines, "", ""]).encode())
+        assert b"101" in line.recv(200)
+
+
+def test_what_goes_wrong_is_still_said() -> None:
+    def record(level: int, words: str) -> logging.LogRecord:
+        return logging.LogRecord("Voila", level, "", 0, words, (), None)
+
+    assert not serve._is_news(record(logging.WARNING, "Notebook a.ipynb is not trusted"))
+    assert serve._is_news(record(logging.ERROR, "the page is not trusted"))
+    assert serve._is_news(record(logging.WARNING, "Kernel died"))
