@@ -27,6 +27,7 @@ class Layout:
     output_bias       tensor that holds the head's bias
     final_norm        tensor that holds the final norm's weight
     norm              module path of the final norm, also where it has no weights of its own
+    projection        module path of what narrows the state between norm and head
     layers            the list of blocks: "model.layers" for "model.layers.0.mlp.weight"
     layer_count       how many blocks there are
     scales            factors around the matrices, as the configuration names them
@@ -40,6 +41,7 @@ class Layout:
     output_bias: str | None = None
     final_norm: str | None = None
     norm: str | None = None
+    projection: str | None = None
     layers: str | None = None
     layer_count: int = 0
     scales: Scales = field(default_factory=Scales)
@@ -71,6 +73,7 @@ def resolve(config: Config, shapes: Shapes, weightless: Iterable[str] = ()) -> L
         output_bias=bias,
         final_norm=f"{norm}.weight" if norm and "weight" in modules.get(norm, ()) else None,
         norm=norm,
+        projection=blocks.projection(modules, layers),
         layers=layers,
         layer_count=count,
         scales=read_scales(list(configuration.levels(config)), family.scales),

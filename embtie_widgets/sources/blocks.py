@@ -58,10 +58,19 @@ def final_norm(modules: Iterable[str], family: Family, layers: str | None) -> st
     if family.norm is not None:
         found = [path for path in modules if ends_with(path, (family.norm,))]
         return found[0] if len(found) == 1 else None
-    around = (layers or "").rpartition(".")[0]
-    beside = [p for p in modules if layers is not None and p.rpartition(".")[0] == around]
-    beside = [path for path in beside if not names.is_foreign(path)]
+    beside = [path for path in _beside(modules, layers) if not names.is_foreign(path)]
     leaves = {path: path.rsplit(".", 1)[-1] for path in beside}
     norms = [p for p, leaf in leaves.items() if _NORM.search(leaf) and not _OTHER.search(leaf)]
     sure = [path for path in norms if _FINAL.search(leaves[path])] or norms
     return sure[0] if len(sure) == 1 else None
+
+
+def projection(modules: Iterable[str], layers: str | None) -> str | None:
+    """What narrows the last state to the width of the matrices; None where nothing does."""
+    found = [path for path in _beside(modules, layers) if ends_with(path, ("project_out",))]
+    return found[0] if found else None
+
+
+def _beside(modules: Iterable[str], layers: str | None) -> list[str]:
+    around = (layers or "").rpartition(".")[0]
+    return [p for p in modules if layers is not None and p.rpartition(".")[0] == around]

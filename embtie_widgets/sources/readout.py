@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources.architecture import Layout
 from embtie_widgets.sources.live import layout_of
 
 _TOKENS = 5
@@ -21,15 +22,17 @@ _CLOSE = 1e-4
 
 @dataclass(frozen=True)
 class Readout:
-    """logits = cap(logits_factor * (hidden_factor * norm(state) @ U.T + bias)).
+    """logits = cap(logits * (hidden * projection(norm(state)) @ U.T + bias)), each where it is.
 
-    norm    path of the module whose output enters the head, None where that is the last block's
-    hidden  factor on it before the head
-    logits  factor on the head's output
-    cap     c of c * tanh(logits / c), None without
+    norm        path of the final norm; None where the last block's state is used as it is
+    projection  path of what narrows the normed state to the width of U; None without
+    hidden      factor on the state before the head
+    logits      factor on the head's output, bias included
+    cap         c of c * tanh(logits / c), None without
     """
 
     norm: str | None
+    projection: str | None = None
     hidden: float = 1.0
     logits: float = 1.0
     cap: float | None = None
@@ -50,7 +53,7 @@ def measure_readout(model: Any) -> Readout:
     def crossing(_module: Any, inputs: Any, made: torch.Tensor) -> None:
         through.extend((inputs[0], made))
 
-    last = layout.norm or f"{layout.layers}.{layout.layer_count - 1}"
+    last = layout.projection or layout.norm or f"{layout.layers}.{layout.layer_count - 1}"
     watched = dict(model.named_modules()).get(last)
     if watched is None or head is None:
         raise _other(model)
@@ -59,8 +62,8 @@ def measure_readout(model: Any) -> Readout:
     hidden = _factor(before[-1], through[0]) if before and through else None
     if hidden is None or not _is_linear(head, *through[:2]):
         raise _other(model)
-    logits, cap = _after_head(model, head)
-    return Readout(layout.norm, hidden, logits, cap)
+    logits, cap = _after_head(model, head, _later_bias(model, head, layout))
+    return Readout(layout.norm, layout.projection, hidden, logits, cap)
 
 
 def _is_linear(head: Any, entering: torch.Tensor, leaving: torch.Tensor) -> bool:
@@ -69,7 +72,14 @@ def _is_linear(head: Any, entering: torch.Tensor, leaving: torch.Tensor) -> bool
     return torch.allclose(plain, leaving, rtol=1e-2, atol=_CLOSE * float(leaving.abs().max()))
 
 
-def _after_head(model: Any, head: Any) -> tuple[float, float | None]:
+def _later_bias(model: Any, head: Any, layout: Layout) -> Any:
+    """A bias that the model adds behind the head rather than in it; 0 without."""
+    if layout.output_bias is None or getattr(head, "bias", None) is not None:
+        return 0
+    return (dict(model.named_parameters()) | dict(model.named_buffers()))[layout.output_bias]
+
+
+def _after_head(model: Any, head: Any, bias: Any) -> tuple[float, float | None]:
     """Factor and cap, from what the model makes of chosen numbers in place of its head's."""
     chosen: list[torch.Tensor] = []
 
@@ -77,7 +87,7 @@ def _after_head(model: Any, head: Any) -> tuple[float, float | None]:
         values = torch.tensor(_PROBES, dtype=torch.float32, device=made.device)
         at = torch.arange(made.numel(), device=made.device) % len(_PROBES)
         chosen.append(values[at].view(made.shape))
-        return chosen[-1].to(made.dtype)
+        return (chosen[-1] - bias).to(made.dtype)
 
     with _hooked({head: replace}):
         logits = _forward(model)
@@ -133,5 +143,6 @@ def _hooked(hooks: dict[Any, Callable[..., Any]]) -> Iterator[None]:
 def _other(model: Any) -> EmbtieError:
     return EmbtieError(
         f"The logits of a {type(model).__name__} are not those of norm, head, scale and cap.",
-        "Its matrices can be compared; its last state cannot be read by a lens.",
+        "Its matrices can be compared; its last state cannot be read by a lens. Where the final "
+        "norm goes by an unusual name, ew.register_family(model_type, norm=...) tells it.",
     )
