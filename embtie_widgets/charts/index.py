@@ -33,13 +33,11 @@ class TokenIndex:
         wanted, found = query.casefold(), []
         if not wanted:
             return np.arange(len(self._ends))
-        start = self._texts.find(wanted)
+        start = -1 if _BETWEEN in wanted else self._texts.find(wanted)
         while start >= 0:
             place = bisect_right(self._ends, start)
-            if start + len(wanted) < self._ends[place]:  # within one token
-                found.append(place)
-                start = self._ends[place] - 1
-            start = self._texts.find(wanted, start + 1)
+            found.append(place)
+            start = self._texts.find(wanted, self._ends[place])
         return np.array(found, dtype=int)
 
 

@@ -52,7 +52,7 @@ def test_a_page_beyond_the_end_is_the_last_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["the", "THE", "a", "\x00", "\n", "b\x00", "é", "x", "[u+", "\\xff"]
+    "query", ["", "\uffff", "the", "THE", "a", "\x00", "\n", "b\x00", "é", "x", "[u+", "\\xff"]
 )
 def test_the_index_finds_what_looking_at_each_token_finds(query: str) -> None:
     chance = random.Random(0)
