@@ -21,8 +21,9 @@ _EXTENSIONS = [
 ]
 _MINUTE = 60
 _PLOTLY = "/voila/static/plotly.min.js"
-# Warnings that ask nothing of anybody: our notebook is ours, and the address is printed.
-_IDLE_WORDS = ("is not trusted", "No web browser found")
+# Warnings that ask nothing of anybody: our notebook is ours, the address is printed, and the
+# server's own pings wait for three answers, longer than tornado counts for its own, unused ones.
+_IDLE_WORDS = ("is not trusted", "No web browser found", "websocket_ping_timeout")
 
 
 def serve(
@@ -52,7 +53,8 @@ def serve(
 
         server = Voila(config=Config(settings(port, host, open_browser, preheat, idle_minutes)))
         server.initialize([str(notebook())])
-    server.log.addFilter(_is_news)
+    for log in (server.log, logging.getLogger("tornado.general")):
+        log.addFilter(_is_news)
     # Plotly's script as a file of the page: cacheable, and on its way while the kernel connects.
     server.static_paths = [*server.static_paths, str(plotly_script().parent)]
     print(f"embtie is at {_address(port, host)} (Ctrl+C stops it)", flush=True)
@@ -141,8 +143,6 @@ def settings(
             "port_retries": 0,
             "open_browser": open_browser,
             "log_level": "WARN",
-            # No longer than the time between two pings, or each visit is warned about.
-            "tornado_settings": {"ws_ping_timeout": 30_000},
         },
         # The next kernel starts when the visitor who took the last has seen a figure.
         "VoilaKernelManager": {"fill_delay": 3},

@@ -50,6 +50,7 @@ def test_a_shared_page_shows_no_traceback_ends_idle_kernels_and_never_moves_its_
     assert known["VoilaConfiguration"]["strip_sources"] is True
     assert "file_allowlist" not in known["VoilaConfiguration"]
     assert known["Voila"]["port_retries"] == 0
+    assert "tornado_settings" not in known["Voila"]  # a shorter wait for pings cuts pages off
     assert known["MappingKernelManager"]["cull_idle_timeout"] == 1200
 
 
