@@ -177,7 +177,7 @@ class TokenScatter(anywidget.AnyWidget):
         if kind == "hidden":
             # Another view of the chart may be on screen and takes a moment.
             self._give_up(
-                content.get("request", -1), _HIDDEN_SECONDS, "The chart is not on screen."
+                content.get("request", -1), _HIDDEN_SECONDS, "The chart is not on the page."
             )
 
 
