@@ -1,6 +1,10 @@
 """Models from a hub: only what is needed moves, once, and each refusal has its own words."""
 
 import json
+import os
+import pickle
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -209,6 +213,27 @@ def test_a_pickle_with_other_bytes_than_listed_is_refused_and_removed(
     assert ew.load(REF).hashes == before
 
 
+def test_a_pickle_on_the_hub_that_would_run_something_is_refused(
+    hub: HubServer, single: Path, tmp_path: Path
+) -> None:
+    path, mark = pickled(single), tmp_path / "was-run"
+    path.write_bytes(pickle.dumps({"x": Command(mark)}, protocol=2))
+    hub.add(REF, single)
+    with pytest.raises(ew.EmbtieError, match="nothing in it was run"):
+        ew.load(REF)
+    assert not mark.exists()
+
+
+class Command:
+    """What a hostile pickle would do."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.target,)
+
+
 def test_fetching_a_pickle_can_be_cancelled(hub: HubServer, single: Path) -> None:
     pickled(single)
     hub.add(REF, single)
@@ -239,6 +264,17 @@ def test_without_network_what_was_fetched_is_used_and_said_so(
     assert any("local cache" in note and "offline" in note for note in again.notes)
     with pytest.raises(ew.EmbtieError, match="offline"):
         ew.load("owner/other")
+
+
+def test_without_network_a_copy_of_the_hub_library_alone_is_enough(
+    hub: HubServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = hub.add(REF, folder)
+    huggingface_hub.snapshot_download(REF)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    loaded = ew.load(REF)
+    assert (loaded.hashes, loaded.revision) == (ew.load(folder).hashes, commit)
+    assert any("local cache" in note for note in loaded.notes)
 
 
 def test_without_network_and_without_the_matrices_the_reason_is_told(
@@ -295,30 +331,39 @@ def test_a_shard_that_the_repository_lacks_makes_the_head_unavailable(
     assert any("model-00003-of-00003" in note for note in loaded.notes)
 
 
-def test_another_process_finds_the_tensors_through_the_variables_of_the_hub_library(
+def load_elsewhere(environment: dict[str, str]) -> dict[str, str]:
+    """The hashes as another process finds them."""
+    code = f"import embtie_widgets as ew, json; print(json.dumps(ew.load('{REF}').hashes))"
+    kept = {key: value for key, value in os.environ.items() if key != "EMBTIE_CACHE"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=kept | environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def test_the_variables_of_the_hub_library_count(
     hub: HubServer, folder: Path, tmp_path: Path
 ) -> None:
-    import os
-    import subprocess
-    import sys
-
     hub.add(REF, folder)
-    code = (
-        "import embtie_widgets as ew, json, os;"
-        f"loaded = ew.load('{REF}'); print(json.dumps(loaded.hashes))"
-    )
-    environment = {**os.environ, **hub.environment(tmp_path / "elsewhere")}
-    environment.pop("EMBTIE_CACHE")
-    told = []
-    for offline in ("0", "1"):
-        environment["HF_HUB_OFFLINE"] = offline
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        told.append(json.loads(done.stdout))
-    assert told[0] == told[1] == ew.load(folder).hashes
-    assert list((tmp_path / "elsewhere" / "assets" / "embtie" / "tensors").rglob("*.safetensors"))
+    environment = hub.environment(tmp_path / "elsewhere")
+    first = load_elsewhere(environment)
+    hub.forget()
+    offline = load_elsewhere(environment | {"HF_HUB_OFFLINE": "1"})
+    assert first == offline == ew.load(folder).hashes
+    kept = (tmp_path / "elsewhere" / "assets" / "embtie" / "tensors").rglob("*.safetensors")
+    assert len(list(kept)) == 2
+
+
+def test_a_proxy_is_used_and_the_store_behind_it_sees_no_token(
+    hub: HubServer, folder: Path, tmp_path: Path
+) -> None:
+    hub.add(REF, folder)
+    behind = {"HF_ENDPOINT": "http://hub.invalid", "HTTP_PROXY": hub.url, "NO_PROXY": "127.0.0.1"}
+    found = load_elsewhere(hub.environment(tmp_path / "elsewhere") | behind)
+    assert found == ew.load(folder).hashes
+    assert any(request.path.startswith("http://hub.invalid") for request in hub.requests)
+    assert hub.authorised("store") == []
 
 
 def http(kind: Any, status: int) -> Any:
