@@ -25,7 +25,7 @@ def run_align(request: AlignRequest, progress: Progress) -> PairAlignment:
     pair = open_pair(request, progress)
     progress("looking for an earlier result", 0, 1)
     result: PairAlignment = kept_or_made(
-        request, pair.fingerprint(), lambda: _timed(request, pair, progress)
+        request, pair.fingerprint, lambda: _timed(request, pair, progress)
     )
     return result
 
@@ -35,7 +35,7 @@ def look_up(request: AlignRequest) -> PairAlignment | None:
     the hub, which would be downloaded first, the result that came last is taken."""
     if is_here(request.a) and is_here(request.b):
         pair = open_pair(request)
-        found: PairAlignment | None = recall(entry_key(request, pair.fingerprint()))
+        found: PairAlignment | None = recall(entry_key(request, pair.fingerprint))
         return found
     on_hub = [ref.ref for ref in (request.a, request.b) if not is_here(ref)]
     return latest(request) if all(map(is_hub_id, on_hub)) else None

@@ -3,7 +3,9 @@
 import hashlib
 import os
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,7 @@ class OpenPair:
     roles: Roles
     notes: tuple[str, ...]
 
+    @cached_property
     def fingerprint(self) -> dict[str, str]:
         """Hashes of all that a result depends on beside the request: matrices, rows, tokens, and
         what the configuration said."""
@@ -62,12 +65,46 @@ class OpenPair:
         return self.roles.hashes | {k: hashlib.sha256(v).hexdigest() for k, v in parts.items()}
 
 
-_recent: dict[tuple[Any, ...], OpenPair] = {}
+_recent: dict[tuple[Any, ...], tuple[object, OpenPair]] = {}
 _lock = threading.Lock()
 
 
 def open_pair(request: AlignRequest, progress: Progress = silent) -> OpenPair:
-    """Load both models, match their vocabularies and hand out the roles."""
+    """Load both models, match their vocabularies and hand out the roles.
+
+    The pair that was opened last is handed out again while its files are as they were.
+    """
+    with _lock:
+        stamp, known = _recent.get(_name(request), (None, None))
+    now = _stamp(request)
+    if known is not None and now is not None and stamp == now:
+        return known
+    pair = _opened(request, progress)
+    with _lock:
+        _recent.clear()
+        _recent[_name(request)] = now, pair
+    return pair
+
+
+def _stamp(request: AlignRequest) -> tuple[Any, ...] | None:
+    """Size and time of every file of both models; None for models that are not all here."""
+    if not (is_here(request.a) and is_here(request.b)):
+        return None
+    try:
+        return tuple(fact for ref in (request.a, request.b) for fact in _file_facts(ref))
+    except OSError:
+        return None
+
+
+def _file_facts(ref: ModelRef) -> Iterator[tuple[str, int, int]]:
+    named = [] if ref.ref in BUNDLED else [ref.ref]
+    for path in map(local_path, [*named, *filter(None, (ref.output_file, ref.tokens_file))]):
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            known = file.stat()
+            yield str(file), known.st_size, known.st_mtime_ns
+
+
+def _opened(request: AlignRequest, progress: Progress) -> OpenPair:
     progress("loading", 0, 2)
     a = load(request.a, progress=progress)
     progress("loading", 1, 2)
@@ -82,11 +119,7 @@ def open_pair(request: AlignRequest, progress: Progress = silent) -> OpenPair:
             f"{a.name} and {b.name} have no token in common.",
             "Choose models with related vocabularies, or check their token lists.",
         )
-    pair = OpenPair(a, b, matched, _roles(a, b, matched, request.role_b), swapped)
-    with _lock:
-        _recent.clear()
-        _recent[_name(request)] = pair
-    return pair
+    return OpenPair(a, b, matched, _roles(a, b, matched, request.role_b), swapped)
 
 
 def is_here(ref: ModelRef) -> bool:
@@ -97,7 +130,7 @@ def is_here(ref: ModelRef) -> bool:
 def recent_pair(request: AlignRequest) -> OpenPair:
     """The pair of this request as it was last opened here, or opened now."""
     with _lock:
-        known = _recent.get(_name(request))
+        _, known = _recent.get(_name(request), (None, None))
     return known or open_pair(request)
 
 
