@@ -20,7 +20,8 @@ from embtie_widgets.sources import tensor_cache
 from embtie_widgets.sources.header import PREFIX, Slot, header_length, parse_header
 from embtie_widgets.sources.hub_faults import explain, status_of
 from embtie_widgets.sources.listing import Listing
-from embtie_widgets.sources.tensor_cache import Sink, Wanted, spoken
+from embtie_widgets.sources.tensor_cache import Sink, spoken
+from embtie_widgets.sources.tensor_entry import Wanted
 
 # Exported, but not so that a type checker sees it.
 _utils: Any = huggingface_hub.utils

@@ -1,10 +1,11 @@
 """Tensors fetched from the hub, one file each, which every kernel of this machine maps.
 
-An entry is a safetensors file with one tensor.  It is found by what the tensor is: its repository,
-the hash of the file it comes from, its name and place in it; so equal files of two revisions are
-fetched once.  It is written under another name, with a count of the bytes that are safely on the
-disk, and gets its own name when it is whole: a break loses little, and no reader sees a part.
-Where nothing can be written the tensor is read into memory.
+An entry is found by what the tensor is: its repository, the hash of the file it comes from, its
+name and place in it; so equal files of two revisions are fetched once.  It is written under another
+name, with a count of the bytes that are safely on the disk, and gets its own name when it is whole:
+a break loses little, and no reader sees a part.  Entries unused for longest go when all of them
+take more than half of what the disk has for them.  Where nothing can be written the tensor is read
+into memory.
 """
 
 import errno
@@ -12,14 +13,12 @@ import hashlib
 import json
 import os
 import shutil
-import struct
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import psutil
 import torch
@@ -27,34 +26,13 @@ from filelock import FileLock, Timeout
 
 from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.progress import Progress
-from embtie_widgets.sources.header import PREFIX, TORCH, Slot, header_length, parse_header
+from embtie_widgets.sources.header import TORCH
 from embtie_widgets.sources.place import tensors_folder
 from embtie_widgets.sources.reading import TensorFile
+from embtie_widgets.sources.tensor_entry import UNREADABLE, Part, Wanted, is_sound, settled
 
-# A part is brought to the disk each time that it has grown by so much.
-_SETTLE = 2**25
-_UNREADABLE = (EmbtieError, OSError, LookupError, ValueError, TypeError)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _ELSEWHERE = "Free some space, or let EMBTIE_CACHE name a folder on another disk."
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """One tensor of one file of a repository; `identity` is the file's hash, or stands for it."""
-
-    repository: str
-    revision: str
-    file: str
-    identity: str
-    tensor: str
-    slot: Slot
-
-    @property
-    def key(self) -> str:
-        """The entry's name: what the tensor is, whatever revision it was found at."""
-        slot = self.slot
-        parts = [self.identity, self.tensor, slot.dtype, slot.shape, slot.start, slot.end]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]
 
 
 class Sink(Protocol):
@@ -98,9 +76,10 @@ def recall(wanted: Wanted) -> torch.Tensor | None:
         return None
     path = folder / f"{wanted.key}.safetensors"
     try:
-        if _is_sound(path):
+        if is_sound(path):
+            _mark_used(path)
             return TensorFile(path).read(wanted.tensor)
-    except _UNREADABLE:
+    except UNREADABLE:
         pass
     with suppress(OSError):
         path.unlink(missing_ok=True)
@@ -112,11 +91,11 @@ def held(wanted: Wanted) -> int:
     folder = repository_folder(wanted.repository)
     if folder is None:
         return 0
-    with suppress(*_UNREADABLE):
-        if _is_sound(folder / f"{wanted.key}.safetensors"):
+    with suppress(*UNREADABLE):
+        if is_sound(folder / f"{wanted.key}.safetensors"):
             return wanted.slot.size
-    with suppress(*_UNREADABLE), (folder / f"{wanted.key}.part").open("rb") as file:
-        return _settled(file, wanted)[1]
+    with suppress(*UNREADABLE), (folder / f"{wanted.key}.part").open("rb") as file:
+        return settled(file, wanted)[1]
     return 0
 
 
@@ -176,10 +155,33 @@ def _fetched(folder: Path, wanted: Wanted, fill: Fill, progress: Progress) -> to
             written = part.finish()
         os.utime(path.with_suffix(".part"), (written, written))
         path.with_suffix(".part").replace(path)
+        _make_room(folder.parent, path)
     kept = recall(wanted)
     if kept is None:
         raise OSError(errno.EIO, "what was written is not what is read")
     return kept
+
+
+def _mark_used(path: Path) -> None:
+    """By the time of access, which not every disk keeps by itself; the other time stays."""
+    with suppress(OSError):
+        os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
+
+
+def _make_room(root: Path, new: Path) -> None:
+    """Remove what was unused for longest, never the newest entry.
+
+    Who has one of them mapped keeps it until it is let go.
+    """
+    known = [(path, path.stat()) for path in root.glob("*/*.safetensors") if path != new]
+    size = new.stat().st_size + sum(stat.st_size for _, stat in known)
+    excess = size - (size + shutil.disk_usage(root).free) // 2
+    for path, stat in sorted(known, key=lambda entry: entry[1].st_atime):
+        if excess <= 0:
+            return
+        with suppress(OSError):
+            path.unlink()
+            excess -= stat.st_size
 
 
 @contextmanager
@@ -245,129 +247,13 @@ def _in_memory(wanted: Wanted, fill: Fill) -> torch.Tensor:
     return torch.frombuffer(memory.buffer, dtype=dtype).reshape(slot.shape)
 
 
-def _head(wanted: Wanted, fetched: int, digest: str = "", written: int = 0) -> bytes:
-    """The start of an entry, as long for every count, hash and time."""
-    metadata = {
-        "format": "pt",
-        "repository": wanted.repository,
-        "revision": wanted.revision,
-        "file": wanted.file,
-        "identity": wanted.identity,
-        "fetched": f"{fetched:020d}",
-        "sha256": digest or "0" * 64,
-        "written": f"{written:020d}",
-    }
-    slot = wanted.slot
-    tensor = {"dtype": slot.dtype, "shape": slot.shape, "data_offsets": [0, slot.size]}
-    text = json.dumps({"__metadata__": metadata, wanted.tensor: tensor}).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text
-
-
-def _read_head(file: BinaryIO, size: int | None) -> tuple[Slot, Mapping[str, str]]:
-    start = file.read(PREFIX)
-    slots, metadata = parse_header(
-        file.read(header_length(start, "the cached tensor", size)), "the cached tensor", size
-    )
-    [slot] = slots.values()
-    return slot, metadata
-
-
-def _is_sound(path: Path) -> bool:
-    """Whether an entry is whole and holds what was written into it.
-
-    It is read through only when the file was touched since: its time is written in it.
-    """
-    with path.open("rb") as file:
-        known = os.fstat(file.fileno())
-        slot, metadata = _read_head(file, known.st_size)
-        if int(metadata["fetched"]) != slot.size:
-            return False
-        if int(known.st_mtime) == int(metadata["written"]):
-            return True
-        file.seek(slot.start)
-        if hashlib.file_digest(file, "sha256").hexdigest() != metadata["sha256"]:
-            return False
-    with suppress(OSError):
-        os.utime(path, (int(metadata["written"]),) * 2)
-    return True
-
-
-def _settled(file: BinaryIO, wanted: Wanted) -> tuple[int, int]:
-    """Where the data of a part begin and how many bytes of it are sure; 0 where it is another's."""
-    file.seek(0)
-    slot, metadata = _read_head(file, None)
-    fetched = int(metadata["fetched"])
-    there = os.fstat(file.fileno()).st_size - slot.start
-    same = (metadata["identity"], slot.size) == (wanted.identity, wanted.slot.size)
-    return slot.start, fetched if same and 0 <= fetched <= there else 0
-
-
-class _Part:
-    """An entry that is being written."""
-
-    def __init__(self, file: BinaryIO, wanted: Wanted) -> None:
-        self._file, self._wanted = file, wanted
-        self._begin = len(_head(wanted, 0))
-        try:
-            begin, self.done = _settled(file, wanted)
-        except _UNREADABLE:
-            begin, self.done = self._begin, 0
-        self._start(self.done if begin == self._begin else 0)
-
-    def _start(self, done: int) -> None:
-        self.done = self._sure = done
-        self._file.seek(0)
-        self._file.write(_head(self._wanted, done))
-        self._file.truncate(self._begin + done)
-        self._file.seek(self._begin)
-        self._digest = hashlib.sha256()
-        while chunk := self._file.read(2**20):
-            self._digest.update(chunk)
-
-    def restart(self) -> None:
-        self._start(0)
-
-    def write(self, chunk: bytes) -> None:
-        self._file.write(chunk)
-        self._digest.update(chunk)
-        self.done += len(chunk)
-        if self.done - self._sure >= _SETTLE:
-            self.settle()
-
-    def settle(self) -> None:
-        """Bring all to the disk, and only then count it."""
-        self._sync()
-        self._write_head(_head(self._wanted, self.done))
-        self._sure = self.done
-
-    def finish(self) -> int:
-        """Write hash and time into the whole entry; the time is for the file to get."""
-        self._sync()
-        # Even seconds: the coarsest clock that a file system has.
-        now = int(time.time()) // 2 * 2
-        self._write_head(_head(self._wanted, self.done, self._digest.hexdigest(), now))
-        self._sync()
-        return now
-
-    def _write_head(self, head: bytes) -> None:
-        self._file.seek(0)
-        self._file.write(head)
-        self._file.flush()
-        self._file.seek(0, os.SEEK_END)
-
-    def _sync(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-
 @contextmanager
-def _part(path: Path, wanted: Wanted) -> Iterator[_Part]:
+def _part(path: Path, wanted: Wanted) -> Iterator[Part]:
     """The part of an entry, begun or gone on with; on a full disk it makes room again."""
     path.touch()
     try:
         with path.open("r+b") as file:
-            part = _Part(file, wanted)
+            part = Part(file, wanted)
             try:
                 yield part
             except BaseException:

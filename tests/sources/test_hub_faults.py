@@ -14,7 +14,7 @@ import torch
 import embtie_widgets as ew
 from embtie_widgets.errors import Cancelled
 from embtie_widgets.sources import hub as hubs
-from embtie_widgets.sources import remote, tensor_cache
+from embtie_widgets.sources import remote, tensor_cache, tensor_entry
 from tests.hub_server import TOKEN, HubServer
 from tests.sources.models import LLAMA, llama, saved
 
@@ -81,13 +81,13 @@ def test_a_killed_kernel_loses_only_what_was_not_yet_on_the_disk(
     code = f"""
 import os
 import embtie_widgets as ew
-from embtie_widgets.sources import tensor_cache
+from embtie_widgets.sources import tensor_entry
 
 def die(stage, done, total):
     if "embed" in stage and done > 3 * 2**20:
         os._exit(9)
 
-tensor_cache._SETTLE = 2**21
+tensor_entry.SETTLE = 2**21
 ew.load("{REF}", progress=die)
 """
     environment = {**os.environ, **server.environment(tmp_path / "home")}
@@ -298,18 +298,36 @@ def test_a_disk_that_is_too_small_is_told_before_a_byte_moves(
 def test_a_disk_that_fills_up_is_told_and_the_next_try_starts_clean(
     server: HubServer, hashes: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = tensor_cache._Part.write
+    write = tensor_entry.Part.write
 
     def full(self: Any, chunk: bytes) -> None:
         if self.done >= 2**20:
             raise OSError(errno.ENOSPC, "No space left on device")
         write(self, chunk)
 
-    monkeypatch.setattr(tensor_cache._Part, "write", full)
+    monkeypatch.setattr(tensor_entry.Part, "write", full)
     with pytest.raises(ew.EmbtieError, match="disk is full"):
         ew.load(REF)
     assert entries(tmp_path, "part") == entries(tmp_path) == []
-    monkeypatch.setattr(tensor_cache._Part, "write", write)
+    monkeypatch.setattr(tensor_entry.Part, "write", write)
+    assert ew.load(REF).hashes == hashes
+
+
+def test_the_longest_unused_matrices_make_room_for_new_ones(
+    server: HubServer, hashes: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = ew.load(REF)
+    first, second = entries(tmp_path)
+    for path, used in ((first, 1), (second, 2)):
+        os.utime(path, (used, path.stat().st_mtime))
+    small = type("Usage", (), {"free": 3 * MATRIX})()
+    monkeypatch.setattr(tensor_cache.shutil, "disk_usage", lambda _: small)
+    tensor_cache._make_room(first.parents[1], second)
+    assert entries(tmp_path) == [first, second]
+    small.free = MATRIX // 2
+    tensor_cache._make_room(first.parents[1], second)
+    assert entries(tmp_path) == [second]
+    assert loaded.hashes == hashes  # what is mapped stays
     assert ew.load(REF).hashes == hashes
 
 
