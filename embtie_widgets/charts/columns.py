@@ -122,10 +122,10 @@ def facts(result: PairAlignment, i: int) -> list[tuple[str, str]]:
 
 
 def spelled(result: PairAlignment, i: int) -> tuple[str, str]:
-    """A token as it is read, and its bytes."""
+    """A token as it is read, whole unless it is absurdly long, and its bytes."""
     key = result.tokens[i]
     raw = "no token in this row" if key is None else f"{len(key)} bytes: {key[:40].hex(' ')}"
-    return display_token(key), raw + ("…" if key is not None and len(key) > 40 else "")
+    return display_token(key, 2000), raw + ("…" if key is not None and len(key) > 40 else "")
 
 
 def card_facts(result: PairAlignment, i: int) -> list[list[str]]:

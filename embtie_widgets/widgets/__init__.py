@@ -2,6 +2,7 @@
 
 from embtie_widgets.widgets.card import TokenCard
 from embtie_widgets.widgets.figure import PlotFigure
+from embtie_widgets.widgets.names import SliderNames
 from embtie_widgets.widgets.page import CopyButton, DownloadButton, File, LinkState
 from embtie_widgets.widgets.scatter import TokenScatter, shade
 from embtie_widgets.widgets.search import SearchPicker
@@ -15,6 +16,7 @@ __all__ = [
     "LinkState",
     "PlotFigure",
     "SearchPicker",
+    "SliderNames",
     "StepSlider",
     "TokenCard",
     "TokenScatter",

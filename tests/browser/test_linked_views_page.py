@@ -1,7 +1,6 @@
-"""Scatter, table, histogram, card, link and files in Voila, by hand of a real browser."""
+"""Links, the token card and files in Voila, by hand of a real browser."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,33 +9,10 @@ import pytest
 
 from embtie_widgets.charts.files import stamp_of
 from embtie_widgets.requests import AlignRequest, read_request
-from tests.browser.visit import MARKS, Visit
+from tests.browser.visit import Visit
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
-
-
-def rows(one: Visit) -> int:
-    return len(one.page.query_selector_all(".embtie-table tbody tr"))
-
-
-def test_a_lasso_filters_the_table_and_survives_a_change_of_map(visit: Open) -> None:
-    one = visit()
-    one.wait_for_figure()
-    one.wait_for_scatter()
-    one.lasso()
-    chosen = one.selected()
-    assert 1 < chosen < 4096
-    one.page.wait_for_function(f"document.querySelectorAll('{MARKS}').length === 6")
-    one.page.get_by_text(f"{chosen:,} selected tokens").wait_for()
-    assert rows(one) == min(chosen, 100)
-    one.page.get_by_role("button", name="Orthogonal").click()
-    one.page.get_by_text("orthogonal map, centred").wait_for()
-    assert one.selected() == chosen
-    assert f"{chosen:,} selected" in one.page.locator(".embtie-scatter > .et-status").inner_text()
-    one.page.get_by_role("button", name="Clear selection").click()
-    one.page.get_by_text("4,096 tokens", exact=True).first.wait_for()
-    one.page.wait_for_function(f"document.querySelectorAll('{MARKS}').length === 3")
 
 
 def test_the_address_reopens_the_same_state(visit: Open) -> None:
@@ -105,12 +81,7 @@ def test_every_file_is_made_in_the_page_and_holds_its_settings(visit: Open, tmp_
     one.wait_for_scatter()
 
     def saved(label: str) -> bytes:
-        button = one.page.locator(".ep-exports").get_by_role("button", name=label, exact=True)
-        with one.page.expect_download() as found:
-            button.click()
-        path = tmp_path / found.value.suggested_filename
-        found.value.save_as(path)
-        return path.read_bytes()
+        return one.saved(label, tmp_path).read_bytes()
 
     table = json.loads(saved("CSV").split(b"\n")[0].removeprefix(b"# "))
     assert read_request(table["request"]) == AlignRequest()
@@ -127,24 +98,3 @@ def test_every_file_is_made_in_the_page_and_holds_its_settings(visit: Open, tmp_
     assert outlines == 3
     assert "4,096" in drawing
     assert "http://localhost" not in drawing
-
-
-def test_long_work_shows_its_stage_and_cancel_frees_the_page(
-    slow_address: str, visit: Open
-) -> None:
-    one = visit(at=slow_address)
-    one.wait_for_figure()
-    one.page.get_by_role("button", name="Orthogonal").click()
-    status = one.page.locator(".ep-status")
-    one.page.wait_for_function(
-        "/forming products \\d+ of 600.*gone.*left/.test("
-        "document.querySelector('.ep-status').textContent)"
-    )
-    assert one.page.query_selector(".ep-stale") is not None
-    assert len(one.outlines()) == 3
-    before = time.monotonic()
-    one.page.get_by_role("button", name="Cancel").click()
-    one.page.get_by_text("Settings changed: run to update.").wait_for()
-    print(f"cancel to free page: {time.monotonic() - before:.2f} s")
-    assert one.page.get_by_role("button", name="Run").is_enabled()
-    assert "gone" not in status.inner_text()

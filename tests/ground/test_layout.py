@@ -61,12 +61,14 @@ def test_no_file_mentions_a_machine() -> None:
     assert not found
 
 
-def test_notebooks_keep_neither_outputs_nor_widget_state() -> None:
+def test_notebooks_store_no_output_and_say_how_to_start() -> None:
     notebooks = [path for path in tracked_files() if path.suffix == ".ipynb"]
     assert notebooks
     for path in notebooks:
         notebook = json.loads(path.read_text())
         assert "widgets" not in notebook["metadata"], path.name
+        words = "".join(map("".join, (cell["source"] for cell in notebook["cells"])))
+        assert "Run to start the app" in words, path.name
         for cell in notebook["cells"]:
             assert not cell.get("outputs"), path.name
             assert cell.get("execution_count") is None, path.name

@@ -1,0 +1,106 @@
+"""Voila and JupyterLab as servers of their own, started from folders that know nothing of us."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from embtie_widgets.app.serve import check_port
+
+_SERVE = """
+from pathlib import Path
+from embtie_widgets.app import serve
+notebook = {notebook!r}
+if notebook:
+    serve.notebook = lambda name="": Path(notebook)
+settings = serve.settings
+def below(*given):
+    known = settings(*given)
+    return {{**known, "Voila": {{**known["Voila"], "base_url": {base!r}}}}}
+serve.settings = below
+serve.serve(port={port}, open_browser=False)
+"""
+_START_SECONDS = 120
+
+
+@contextmanager
+def voila(folder: Path, notebook: str = "", base: str = "/") -> Iterator[str]:
+    """The address of the dashboard, or of another notebook, as `embtie` serves it."""
+    port = check_port(0)
+    server = subprocess.Popen(
+        [sys.executable, "-c", _SERVE.format(port=port, notebook=notebook, base=base)],
+        cwd=folder,
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        said = iter(server.stdout.readline, "")
+        line = next((text for text in said if "embtie is at" in text), "")
+        assert line, "the server ended before it gave its address"
+        threading.Thread(target=lambda: [None for _ in said], daemon=True).start()
+        yield f"http://localhost:{port}{base}"
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@contextmanager
+def jupyterlab(folder: Path) -> Iterator[str]:
+    """The address of JupyterLab over a folder of notebooks, its state kept away from the user's."""
+    port, told = check_port(0), folder / "settings" / "@jupyterlab" / "apputils-extension"
+    told.mkdir(parents=True)
+    (told / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
+    options = {
+        "ServerApp.root_dir": str(folder),
+        "ServerApp.port": str(port),
+        "ServerApp.open_browser": "False",
+        "ServerApp.allow_root": "True",
+        "IdentityProvider.token": "",
+        "ServerApp.password": "",
+        "LabApp.expose_app_in_browser": "True",
+        "LabApp.extension_manager": "readonly",
+        "LabApp.workspaces_dir": str(folder / "workspaces"),
+        "LabApp.user_settings_dir": str(folder / "settings"),
+    }
+    server = subprocess.Popen(
+        [sys.executable, "-m", "jupyter", "lab", *(f"--{k}={v}" for k, v in options.items())],
+        cwd=folder,
+        env=_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    address = f"http://localhost:{port}/lab"
+    try:
+        _wait_until_served(address)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def _environment() -> dict[str, str]:
+    known = {**os.environ, "EMBTIE_CACHE": "off", "HF_HUB_OFFLINE": "1"}
+    known.pop("PYTEST_CURRENT_TEST", None)
+    return known
+
+
+def _wait_until_served(address: str) -> None:
+    end = time.monotonic() + _START_SECONDS
+    while time.monotonic() < end:
+        try:
+            urllib.request.urlopen(address, timeout=5).close()
+        except OSError:
+            time.sleep(0.3)
+        else:
+            return
+    pytest.fail("JupyterLab did not start")
