@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def _run(scratch: Path, rows: int, width: int, layers: int) -> None:
-    folder, warm = _files(scratch, rows, width, layers)
+    folder, warm = files(scratch, rows, width, layers)
     matrices = 2 * rows * width * 4
     whole = sum(path.stat().st_size for path in folder.iterdir())
     print(f"{rows:,} x {width:,} float32, {layers} layers, {whole / 1e9:.1f} GB in 4 shards\n")
@@ -99,7 +99,7 @@ def _run(scratch: Path, rows: int, width: int, layers: int) -> None:
         _table(*(_from_hub(who, hub, scratch) for who in ("ours", "peer")), matrices)
 
 
-def _files(scratch: Path, rows: int, width: int, layers: int) -> tuple[Path, Path]:
+def files(scratch: Path, rows: int, width: int, layers: int) -> tuple[Path, Path]:
     from transformers import OlmoConfig
 
     from tests.sparse import sparse_checkpoint
@@ -123,8 +123,8 @@ def _from_disk(who: str, folder: Path, warm: Path, scratch: Path) -> Measured:
     for path in folder.glob("*.safetensors"):
         _drop(path)
     here = {"HF_HOME": str(scratch / "home")}
-    cold = _measured(who, str(folder), str(warm), here)
-    again = _measured(who, str(folder), str(warm), here)
+    cold = measured(who, str(folder), str(warm), here)
+    again = measured(who, str(folder), str(warm), here)
     return again | {"bytes": again["mapped"], "cold": cold["touched"]}
 
 
@@ -132,11 +132,11 @@ def _from_hub(who: str, hub: HubServer, scratch: Path) -> Measured:
     hub.forget()
     environment = hub.environment(scratch / f"home-{who}")
     environment["EMBTIE_CACHE"] = str(scratch / "cache")
-    found = _measured(who, REF, WARM, environment)
+    found = measured(who, REF, WARM, environment)
     return found | {"bytes": sum(r.sent for r in hub.requests if f"/{REF}/" in r.path)}
 
 
-def _measured(who: str, ref: str, warm: str, more: dict[str, str]) -> Measured:
+def measured(who: str, ref: str, warm: str, more: dict[str, str]) -> Measured:
     environment = {**os.environ, **more, "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
     command = [sys.executable, "-c", MEASURED, who, ref, warm]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
