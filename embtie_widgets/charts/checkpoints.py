@@ -89,11 +89,12 @@ def headline(result: CheckpointReport) -> str:
     same = len(result.repeated)
     if not compared:
         return f"{result.name} has {len(known)} checkpoints{_from_to(known)}; none is loaded."
-    done = f"{loaded} loaded" if loaded else f"the files of {compared} compared"
+    some = f"{loaded or compared} of {len(known)} checkpoints"
+    done = f"{some} loaded" if loaded else f"the files of {some} compared"
     found = (
         f"{same} of these hold the same bytes as another" if same else "no two hold the same bytes"
     )
-    return f"{result.name}: of {len(known)} checkpoints {done}, {found}."
+    return f"{result.name}: {done}, {found}."
 
 
 def caption(result: CheckpointReport) -> str:

@@ -73,7 +73,7 @@ def ticks(report: CheckpointReport, log: bool = True) -> dict[str, Any]:
     at, places = report.positions(log)
     tracks = [_track(one) for one in places]
     if any(row.value is None for row in report.rows):
-        tracks.append({"start": 1.0, "end": 1.0, "label": "main", "short": ""})
+        tracks.append({"start": 1.0, "end": 1.0, "label": "main", "short": "main"})
     return {
         "places": at,
         "readouts": [readout(report, row) for row in report.rows],

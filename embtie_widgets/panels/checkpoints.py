@@ -226,21 +226,19 @@ def _about(result: CheckpointReport, row: Checkpoint) -> str:
 def _table(result: CheckpointReport) -> str:
     looked = [row for row in result.rows if row.state != LISTED or row.hashes]
     rows = looked or list(result.rows[:_ROWS])
-    head = ["", "stage", "step", "tokens", "after the loaded one before", "as stored", "hashes", ""]
+    head = ["", "step", "tokens", "after the loaded one before", "as stored", "hashes", ""]
     body = table(head, [_cells(result, row) for row in rows], "checkpoints")
+    body = f'<div class="ep-tall">{body}</div>'
     rest = len(result.rows) - len(rows)
     more = f"<p class='ep-quiet'>{rest:,} more are known; the CSV has them all.</p>" if rest else ""
     return body + more
 
 
 def _cells(result: CheckpointReport, row: Checkpoint) -> list[str]:
-    stage = "" if row.stage is None else str(row.stage)
-    stage += "" if row.ingredient is None else f", ingredient {row.ingredient}"
-    hashes = dict.fromkeys(value[:10] for value in row.hashes.values())
+    hashes = dict.fromkeys(value[:8] for value in row.hashes.values())
     others = result.others(row.name)
     return [
         ("◆ " if others else "× " if row.reason else "") + escape(row.name),
-        stage or "–",
         "–" if row.step is None else f"{row.step:,}",
         "–" if row.tokens is None else tokens(row.tokens).removesuffix(" tokens"),
         escape(distance(row.since_loaded)) or "–",

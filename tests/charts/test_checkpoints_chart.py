@@ -91,7 +91,7 @@ def test_names_by_tokens_alone_are_not_put_on_an_axis_of_steps() -> None:
 
 
 def test_the_sentences_say_what_was_found() -> None:
-    assert "of 6 checkpoints 3 loaded, no two hold the same bytes" in chart.headline(report())
+    assert "3 of 6 checkpoints loaded, no two hold the same bytes" in chart.headline(report())
     assert "2 of these hold the same bytes" in chart.headline(report(ROWS, SAME))
     listed = (Checkpoint("step0", step=0), Checkpoint("step7000", step=7000))
     said = chart.headline(report(listed))

@@ -112,6 +112,7 @@ class StepsView {
     if (this.width === 0) return;
     this.picture.setAttribute("viewBox", `0 0 ${this.width} 78`);
     this.picture.replaceChildren();
+    this.named = 0;
     for (const track of this.model.get("tracks")) this.drawTrack(track);
     this.drawTicks();
     this.drawMarks();
@@ -132,9 +133,13 @@ class StepsView {
     if (this.model.get("tracks").length < 2) return;
     const name = svg("text", { x: left - 5, y: 12 }, label);
     this.picture.append(name);
-    const room = right - left + 12;
-    if (name.getComputedTextLength() > room) name.textContent = short;
-    if (name.getComputedTextLength() > room) name.remove();
+    const wide = () => name.getComputedTextLength();
+    if (wide() > right - left + 12) name.textContent = short;
+    // One that is wider than its track ends with it, where the one before leaves the room.
+    const start = wide() > right - left + 12 ? right + 5 - wide() : left - 5;
+    name.setAttribute("x", start);
+    if (start < this.named) name.remove();
+    else this.named = start + wide() + 8;
   }
 
   drawTicks() {
