@@ -16,6 +16,7 @@ from embtie_widgets.sources.names import Modules, ends_with
 from embtie_widgets.sources.scales import Scales, read_scales
 
 Shapes = Mapping[str, tuple[int, ...] | None]
+_TRANSFORM = re.compile(r"(predictions|head)(\.transform)?\.dense$|(^|\.)vocab_transform$")
 _SAVE = "Save the one you mean as a .npy or .safetensors file and load that."
 
 
@@ -58,7 +59,7 @@ def resolve(config: Config, shapes: Shapes, weightless: Iterable[str] = ()) -> L
     only a model in memory knows.  An EmbtieError where no E, or more than one, fits.
     """
     modules = names.modules_of(shapes)
-    family = families.exception(configuration.family(config))
+    family = families.exception(*configuration.families_of(config))
     size = configuration.vocab_size(config)
     E = _choose_input(family, modules, shapes, size)
     U = _choose_output(family, modules, shapes, E, size)
@@ -66,7 +67,7 @@ def resolve(config: Config, shapes: Shapes, weightless: Iterable[str] = ()) -> L
         raise _unknown(config, modules)
     bias = _bias(family, modules, shapes, U)
     layers, count = blocks.find(shapes, family, E, configuration.layer_count(config))
-    norm = blocks.final_norm([*modules, *weightless], family, layers)
+    norm = blocks.final_norm([*modules, *weightless], family, layers, E)
     return Layout(
         input=names.weight_name(modules, E),
         output=names.weight_name(modules, U),
@@ -79,7 +80,7 @@ def resolve(config: Config, shapes: Shapes, weightless: Iterable[str] = ()) -> L
         scales=read_scales(list(configuration.levels(config)), family.scales),
         quantised=_packed_roles(modules, shapes, {"input": E, "output": U}),
         has_head=_has_head(config, family, E, U or bias),
-        note=family.note,
+        note=family.note or _transform_note(modules),
     )
 
 
@@ -135,7 +136,7 @@ def _choose_output(
     own = [p for p in names.own(modules) if names.holds_matrix(modules[p]) and p != E]
     if family.output is not None:
         return _only([p for p in own if ends_with(p, (family.output,))], "output")
-    found = [p for p in own if ends_with(p, names.HEAD_ENDS)]
+    found = [p for p in names.heads(modules) if names.holds_matrix(modules[p])]
     if not found:
         plain = [p for p in own if ends_with(p, names.PLAIN_HEADS)]
         found = [p for p in plain if _fits_input(p, modules, shapes, E, size)]
@@ -173,13 +174,20 @@ def _bias(family: Family, modules: Modules, shapes: Shapes, U: str | None) -> st
     """The tensor of the head's bias; a head without matrix of its own may still have one."""
     if U is not None and "bias" in modules[U]:
         return f"{U}.bias"
-    endings = (family.output,) if family.output else (*names.HEAD_ENDS, "predictions")
+    endings = (family.output,) if family.output else ("predictions",)
     own = [p for p in names.own(modules) if "bias" in modules[p]]
-    found = [f"{p}.bias" for p in own if ends_with(p, endings)]
+    close = [p for p in names.heads(modules) if "bias" in modules[p] and not family.output]
+    found = [f"{p}.bias" for p in (*close, *(p for p in own if ends_with(p, endings)))]
     found += [name for name in shapes if name.rsplit(".", 1)[-1] == "final_logits_bias"]
     if not found:
         found = [f"{p}.bias" for p in own if p == "decoder"]
     return found[0] if found else None
+
+
+def _transform_note(modules: Modules) -> str:
+    found = any(_TRANSFORM.search(path) for path in modules)
+    between = "A dense layer, an activation and a norm stand between the last state and the head."
+    return between if found else ""
 
 
 def _has_head(config: Config, family: Family, E: str | None, head: str | None) -> bool:
@@ -209,7 +217,7 @@ def _unknown(config: Config, modules: Modules) -> EmbtieError:
 
 
 def _register_hint(config: Config, close: list[str]) -> str:
-    kind = configuration.family(config)
+    kind = next(iter(configuration.families_of(config)), "")
     if not kind:
         return "Give its config.json a model_type, then it can be registered."
     output = next((p for p in close if re.search(r"head|out", p.rsplit(".", 1)[-1])), "...")

@@ -45,21 +45,29 @@ def _rank(path: str, E: str | None) -> tuple[int, int]:
     own, table = path.split("."), (E or "").split(".")
     pairs = zip(own, table, strict=False)
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return ("encoder" not in own or "encoder" in table, common)
+    return (common, "encoder" not in own)
 
 
-def final_norm(modules: Iterable[str], family: Family, layers: str | None) -> str | None:
-    """The norm that stands beside the list of blocks; None where there is none, or no one.
+def final_norm(
+    modules: Iterable[str], family: Family, layers: str | None, E: str | None
+) -> str | None:
+    """The norm that stands beside the list of blocks, or else beside the input matrix.
 
+    None where there is none, or no single one.
     `modules` are paths of all modules, weightless ones too.
     """
     if family.norm == NONE:
         return None
+    own = [path for path in modules if not names.is_foreign(path)]
     if family.norm is not None:
-        found = [path for path in modules if ends_with(path, (family.norm,))]
+        found = [path for path in own if ends_with(path, (family.norm,))]
+        found = found if len(found) == 1 else _beside(found, layers)
         return found[0] if len(found) == 1 else None
-    beside = [path for path in _beside(modules, layers) if not names.is_foreign(path)]
-    leaves = {path: path.rsplit(".", 1)[-1] for path in beside}
+    return _one_norm(_beside(own, layers)) or _one_norm(_beside(own, E))
+
+
+def _one_norm(paths: list[str]) -> str | None:
+    leaves = {path: path.rsplit(".", 1)[-1] for path in paths}
     norms = [p for p, leaf in leaves.items() if _NORM.search(leaf) and not _OTHER.search(leaf)]
     sure = [path for path in norms if _FINAL.search(leaves[path])] or norms
     return sure[0] if len(sure) == 1 else None
@@ -71,6 +79,6 @@ def projection(modules: Iterable[str], layers: str | None) -> str | None:
     return found[0] if found else None
 
 
-def _beside(modules: Iterable[str], layers: str | None) -> list[str]:
-    around = (layers or "").rpartition(".")[0]
-    return [p for p in modules if layers is not None and p.rpartition(".")[0] == around]
+def _beside(modules: Iterable[str], path: str | None) -> list[str]:
+    around = (path or "").rpartition(".")[0]
+    return [p for p in modules if path is not None and p.rpartition(".")[0] == around]

@@ -30,7 +30,7 @@ _LAYER_KEYS = (
 )
 _HEAD_CLASS = re.compile(
     r"CausalLM|LMHead|ConditionalGeneration|MaskedLM|ForPreTraining|Seq2Seq|MultimodalLM"
-    r"|ImageTextToText|Vision2Seq|RWForCausal|GenerationModel|TextToText|SpeechToText"
+    r"|ImageTextToText|Vision2Seq|RWForCausal|GenerationModel|TextToText|SpeechToText|BlockDiffusion"
 )
 _SCALE_KEYS = (
     "embedding_multiplier",
@@ -71,17 +71,23 @@ def says_tied(config: Config) -> bool | None:
     None where there is no flag and no default is known.
     """
     flag = tie_flag(config)
-    return flag if flag is not None else families.tied_default(family(config))
+    return flag if flag is not None else _default(config)[0]
+
+
+def _default(config: Config) -> tuple[bool | None, str]:
+    """The documented default of the innermost model type that has one, and that type."""
+    known = ((families.tied_default(kind), kind) for kind in reversed(families_of(config)))
+    return next((pair for pair in known if pair[0] is not None), (None, ""))
 
 
 def tie_word(config: Config) -> str:
     """What the configuration says about tying, in words: tied, untied or nothing."""
-    flag, default = tie_flag(config), families.tied_default(family(config))
+    flag, (default, of) = tie_flag(config), _default(config)
     if flag is not None:
         return "tied" if flag else "untied"
     if default is None:
         return "nothing"
-    return f"nothing (the default of {family(config)} is {'tied' if default else 'untied'})"
+    return f"nothing (the default of {of} is {'tied' if default else 'untied'})"
 
 
 def flags_disagree(config: Config) -> bool:
@@ -123,6 +129,12 @@ def family(config: Config) -> str:
     """The model type, the language model's where the configuration is nested."""
     types = (level.get("model_type") for level in levels(config))
     return next((kind for kind in types if isinstance(kind, str)), "")
+
+
+def families_of(config: Config) -> list[str]:
+    """Every model type that the levels name, the outermost first."""
+    types = (level.get("model_type") for level in reversed(list(levels(config))))
+    return list(dict.fromkeys(kind for kind in types if isinstance(kind, str) and kind))
 
 
 def wants_own_code(config: Config) -> bool:

@@ -47,22 +47,21 @@ class Family:
 
 
 _ROOT = (ROOT_OF_WIDTH, *RULES)
-_TRANSFORMED = "A dense layer, an activation and a norm stand between the last state and the head."
+_UNCAPPED = tuple(rule for rule in _ROOT if rule.place != "cap")
 _TURNED = "States run with the position first, the batch second."
-_BERTS = (
-    "bert", "big_bird", "camembert", "data2vec-text", "electra", "ernie", "megatron-bert",
-    "modernbert-decoder", "rembert", "roberta", "roberta-prelayernorm", "roformer", "xlm-roberta",
-    "xlm-roberta-xl", "xmod", "distilbert", "modernbert", "albert", "mobilebert",
-)  # fmt: skip
 _GEMMAS = (
-    "gemma", "gemma2", "gemma3", "gemma3_text", "gemma3n", "gemma3n_text", "gemma4", "gemma4_text",
+    "gemma", "gemma2", "gemma3_text", "gemma3n", "gemma3n_text", "gemma4", "gemma4_text",
     "gemma4_unified", "gemma4_unified_text", "recurrent_gemma", "t5gemma", "vaultgemma",
 )  # fmt: skip
 
 _registry: dict[str, Family] = {
+    "aya_vision": Family(scales=tuple(rule for rule in RULES if rule.place != "logits")),
     "bigbird_pegasus": Family(norm="decoder.layernorm_embedding"),
     "ctrl": Family(input="transformer.w"),
     "dory": Family(note="The head multiplies each token's logit by a learned number."),
+    # The wrapped model leaves out the cap that the same language model has alone.
+    "gemma3": Family(scales=_UNCAPPED),
+    "shieldgemma2": Family(scales=_UNCAPPED),
     "hf_olmo": Family(input="transformer.wte", output="transformer.ff_out", has_head=True),
     "fsmt": Family(note=_TURNED),
     "hrm_text": Family(
@@ -78,17 +77,19 @@ _registry: dict[str, Family] = {
     "lfm3": Family(norm="embedding_norm"),
     "prophetnet": Family(note="The head reads several predicting streams side by side."),
     "qwen4_exp_text": Family(note="A mixer joins several streams of states before the head."),
+    "ultrabert": Family(note="A gated layer stands between the last state and the head."),
+    "ultravbert": Family(note="A gated layer stands between the last state and the head."),
     "whisper": Family(input="decoder.embed_tokens", output="proj_out"),
     "xlm": Family(input="embeddings", output="pred_layer.proj"),
     "xlnet": Family(note=_TURNED),
-    **{kind: Family(norm=NONE, note=_TRANSFORMED) for kind in _BERTS},
     **{kind: Family(scales=_ROOT) for kind in _GEMMAS},
 }
 
 
-def exception(model_type: str) -> Family:
-    """What the registry knows of a model type; nothing, where it follows the rule."""
-    return _registry.get(model_type, Family())
+def exception(*model_types: str) -> Family:
+    """What the registry knows of the first of these types that it knows; nothing else."""
+    known = (_registry[kind] for kind in model_types if kind in _registry)
+    return next(known, Family())
 
 
 def register(model_type: str, family: Family) -> None:

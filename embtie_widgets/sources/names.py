@@ -13,9 +13,9 @@ INPUT_LEAVES = {
 HEAD_ENDS = (
     "lm_head", "lm_head.decoder", "lm_head.linear", "embed_out", "output_layer",
     "output_projection", "generator_lm_head", "predictions.decoder", "vocab_projector",
-    "pred_layer.proj", "lm_loss", "lm_proj",
+    "pred_layer.proj", "lm_loss", "lm_proj", "head.decoder",
 )  # fmt: skip
-PLAIN_HEADS = ("head", "output", "unembed", "proj_out", "decoder")
+PLAIN_HEADS = ("head", "output", "unembed", "proj_out", "decoder", "cls")
 
 # Parts that are not the language model's own, tables that are not by token, heads that guess
 # ahead, and second copies of the weights.
@@ -27,7 +27,8 @@ _FOREIGN = re.compile(
 )
 _LORA = re.compile(r"^lora_(A|B|embedding_A|embedding_B|magnitude_vector)$")
 _QUANTISED = re.compile(
-    r"^(q_?weight\w*|q_\w+|qzeros|g_idx|scales?|scale_weight|biases|zeros|weight_\w+"
+    r"^(q_?weight\w*|q_\w+|qzeros|g_idx|scales?|scale_weight|biases|zeros"
+    r"|weight_(packed|scale|scale_\w+|scales|zero_point|shape|format|g_idx|global_scale|qdata|bits)"
     r"|(input|output)_scale\w*|input_global_scale|SCB|absmax|quant_map|quant_state|codes"
     r"|codebooks|Qidxs\w*|SU|SV|W_q|trellis|suh|svh|indices|centroids|blocks|weight\..+)$"
 )
@@ -80,6 +81,12 @@ def ends_with(path: str, endings: Iterable[str]) -> bool:
 def own(modules: Modules) -> list[str]:
     """The modules of the language model itself."""
     return [path for path in modules if not is_foreign(path)]
+
+
+def heads(modules: Modules) -> list[str]:
+    """The modules whose name says that they are heads, of the language model itself."""
+    named = (path for path in modules if ends_with(path, HEAD_ENDS))
+    return [path for path in named if not is_foreign(path.rpartition(".")[0])]
 
 
 def is_foreign(path: str) -> bool:

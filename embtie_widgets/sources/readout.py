@@ -87,7 +87,8 @@ def _after_head(model: Any, head: Any, bias: Any) -> tuple[float, float | None]:
         values = torch.tensor(_PROBES, dtype=torch.float32, device=made.device)
         at = torch.arange(made.numel(), device=made.device) % len(_PROBES)
         chosen.append(values[at].view(made.shape))
-        return (chosen[-1] - bias).to(made.dtype)
+        instead: torch.Tensor = (chosen[-1] - bias).to(made.dtype)
+        return instead
 
     with _hooked({head: replace}):
         logits = _forward(model)

@@ -215,3 +215,25 @@ def test_a_choice_is_told_from_what_is_stored(tmp_path: Path) -> None:
 def test_fewer_rows_than_the_vocabulary_may_be_a_part_of_the_matrix(tmp_path: Path) -> None:
     loaded = ew.load(handmade(tmp_path, CAUSAL | {"vocab_size": 64}, **{EMBED: E, HEAD: U}))
     assert any("one part of a matrix" in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("GPT2LMHeadModel", True),
+        ("BertForMaskedLM", True),
+        ("BertForPreTraining", True),
+        ("T5ForConditionalGeneration", True),
+        ("SeamlessM4TForTextToText", True),
+        ("DiffusionGemmaForBlockDiffusion", True),
+        ("LlamaModel", False),
+        ("LlamaForSequenceClassification", False),
+        ("BertForTokenClassification", False),
+    ],
+)
+def test_the_named_class_tells_whether_there_is_a_head(
+    tmp_path: Path, name: str, head: bool
+) -> None:
+    config = {"architectures": [name], "tie_word_embeddings": True, "vocab_size": 32}
+    loaded = ew.load(handmade(tmp_path, config, **{EMBED: E}))
+    assert loaded.tied == ("tied" if head else "input only")

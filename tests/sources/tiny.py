@@ -9,6 +9,7 @@ import transformers as hf
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
 )
@@ -66,6 +67,7 @@ FACTORS: dict[str, Any] = {
     "dim_model_base": 4,
 }
 
+_ROPE = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 2]}
 # What the common sizes do not fit.
 EXTRA: dict[str, dict[str, Any]] = {
     "bailing_hybrid": {"n_group": 1, "topk_group": 1},
@@ -103,34 +105,65 @@ EXTRA: dict[str, dict[str, Any]] = {
     "mamba2": {"num_heads": 4, "head_dim": 8, "expand": 2, "n_groups": 1, "chunk_size": 4},
     "mimo_v2_flash": {"num_key_value_heads": 1},
     "mpt": {"logit_scale": None},
-    "reformer": {"is_decoder": True},
+    "qwen2_vl_text": {"rope_parameters": _ROPE},
+    "qwen2_5_vl_text": {"rope_parameters": _ROPE},
     "zaya": {"num_experts_per_tok": 1},
 }
 _DECODERS = MODEL_FOR_MASKED_LM_MAPPING_NAMES.keys() & MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.keys()
+_CLASSES = (
+    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+)
+
+# The other towers of a model that also sees or hears.
+TOWERS = {
+    "image_size": 8, "patch_size": 4, "hidden_size": WIDTH, "intermediate_size": 24, "depth": 1,
+    "num_hidden_layers": 1, "num_attention_heads": 2, "num_heads": 2, "embed_dim": WIDTH,
+    "in_channels": 3, "out_hidden_size": WIDTH, "projection_dim": WIDTH,
+}  # fmt: skip
+_LANGUAGE = ("text_config", "llm_config")
+_OTHERS = ("vision_config", "audio_config", "qformer_config", "perceiver_config")
 
 
-def configuration(kind: str, **more: Any) -> Any:
+def configuration(kind: str, tied: bool, **more: Any) -> Any:
     """A configuration of that model type with tiny sizes and telling factors."""
     made = CONFIG_MAPPING[kind]
-    known = made().to_dict().keys()
-    sizes = {key: value for key, value in (SIZES | FACTORS).items() if key in known}
-    decodes = {"is_decoder": True} if kind in _DECODERS else {}
-    return made(**(sizes | decodes | EXTRA.get(kind, {}) | more))
+    usual = made()
+    parts = {
+        name: {"model_type": part.model_type}
+        | _fitting(part, name in _LANGUAGE, tied)
+        | EXTRA.get(part.model_type, {})
+        for name in (*_LANGUAGE, *_OTHERS)
+        if (part := getattr(usual, name, None)) is not None
+    }
+    own = {"tie_word_embeddings": tied}
+    if not parts:
+        decodes = {"is_decoder": True} if kind in _DECODERS else {}
+        return made(**(_fitting(usual, True, tied) | own | decodes | EXTRA.get(kind, {}) | more))
+    places = ("image_token_id", "image_token_index", "video_token_id")
+    own |= {name: 5 for name in places if hasattr(usual, name)}
+    return made(**(parts | own | EXTRA.get(kind, {}) | more))
+
+
+def _fitting(usual: Any, language: bool, tied: bool) -> dict[str, Any]:
+    known = usual.to_dict().keys()
+    sizes = SIZES | FACTORS if language else TOWERS
+    flag = {"tie_word_embeddings": tied} if language else {}
+    return {key: value for key, value in (sizes | flag).items() if key in known or key in flag}
 
 
 def class_name(kind: str) -> str:
     """The class with a language-model head."""
-    for names in (MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_CAUSAL_LM_MAPPING_NAMES):
-        if kind in names:
-            name = names[kind]
-            return name if isinstance(name, str) else name[0]
-    raise KeyError(kind)
+    found = next(names[kind] for names in _CLASSES if kind in names)
+    return found if isinstance(found, str) else found[0]
 
 
 @cache
 def tiny(kind: str, tied: bool) -> Any:
     """The model, made once for all tests: read only."""
-    config, made = configuration(kind, tie_word_embeddings=tied), getattr(hf, class_name(kind))
+    config, made = configuration(kind, tied), getattr(hf, class_name(kind))
     with torch.device("meta"):
         size = sum(parameter.numel() for parameter in made(config).parameters())
     if size > TOO_BIG:
@@ -144,10 +177,9 @@ def tiny(kind: str, tied: bool) -> Any:
 
 def all_kinds() -> list[str]:
     """Every model type with a language-model head in the installed transformers."""
-    # One makes gigabytes before it can be asked for its size, one wants inputs of its own.
-    skipped = {"blt", "cpmant"}
-    names = (MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES)
-    return sorted({kind for mapping in names for kind in mapping} - skipped)
+    # One makes gigabytes before it can be asked for its size, others want inputs of their own.
+    skipped = {"blip", "blt", "cpmant"}
+    return sorted({kind for names in _CLASSES for kind in names} - skipped)
 
 
 WRITING = bool(os.environ.get("EMBTIE_WRITE_ARCHITECTURES"))
