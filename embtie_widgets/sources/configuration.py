@@ -1,11 +1,11 @@
 """What a config.json says: plain look-ups in the nested places where families keep things."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from embtie_widgets.sources import families
+from embtie_widgets.sources.scales import listed_scales
 
 Config = Mapping[str, Any]
 
@@ -32,22 +32,6 @@ _HEAD_CLASS = re.compile(
     r"CausalLM|LMHead|ConditionalGeneration|MaskedLM|ForPreTraining|Seq2Seq|MultimodalLM"
     r"|ImageTextToText|Vision2Seq|RWForCausal|GenerationModel|TextToText|SpeechToText|BlockDiffusion"
 )
-_SCALE_KEYS = (
-    "embedding_multiplier",
-    "embedding_scale",
-    "scale_emb",
-    "scale_embedding",
-    "logit_scale",
-    "logits_scaling",
-    "lm_head_multiplier",
-    "output_multiplier",
-    "logits_mup_width_multiplier",
-    "final_logit_softcapping",
-    "logits_soft_cap",
-    "output_logit_soft_cap",
-    "dim_model_base",
-)
-_SQRT_FAMILIES = ("gemma", "recurrent_gemma", "t5gemma", "vaultgemma")
 
 
 def levels(config: Config, deepest: int = 4) -> Iterator[Config]:
@@ -144,16 +128,8 @@ def wants_own_code(config: Config) -> bool:
 
 def scales(config: Config) -> dict[str, Any]:
     """Multipliers around the matrices: listed beside the geometry, never applied to it."""
-    found: dict[str, Any] = {}
-    for level in levels(config):
-        for key in _SCALE_KEYS:
-            if isinstance(level.get(key), int | float) and key not in found:
-                found[key] = level[key]
-        width = level.get("hidden_size")
-        kind = str(level.get("model_type", ""))
-        if kind.startswith(_SQRT_FAMILIES) and isinstance(width, int) and width > 0:
-            found.setdefault("embedding multiplier sqrt(d)", math.sqrt(width))
-    return found
+    rules = families.exception(*families_of(config)).scales
+    return listed_scales(list(levels(config)), rules)
 
 
 def _flags(config: Config) -> Iterator[bool]:

@@ -5,7 +5,7 @@ table of supported families is built by a test that measures each factor on a li
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,7 +59,6 @@ _HOW: dict[str, Callable[[float, float], float]] = {
     "is": lambda value, width: value,
     "divides": lambda value, width: 1 / value,
     "over width": lambda value, width: value / width,
-    "root of width": lambda value, width: math.sqrt(width),
     "root": lambda value, width: math.sqrt(value),
 }
 _WORDS = {
@@ -75,29 +74,49 @@ _WORDS = {
 def read_scales(levels: list[Config], rules: tuple[Rule, ...]) -> Scales:
     """The factors that the first level with each field gives; fields without a number are 1."""
     scales = Scales()
+    for rule, _, factor in _given(levels, rules):
+        before = getattr(scales, rule.place)
+        cap = rule.place == "cap"
+        scales = replace(scales, **{rule.place: factor if cap else before * factor})
+    return scales
+
+
+def listed_scales(levels: list[Config], rules: tuple[Rule, ...]) -> dict[str, Any]:
+    """The fields that scale with their own values, as the configuration has them."""
+    return {
+        "embedding multiplier sqrt(d)" if rule.how == "root" else rule.field: (
+            factor if rule.how == "root" else level[rule.field]
+        )
+        for rule, level, factor in _given(levels, rules)
+    }
+
+
+def _given(levels: list[Config], rules: tuple[Rule, ...]) -> Iterator[tuple[Rule, Config, float]]:
     for rule in rules:
         level = next((level for level in levels if rule.field in level), {})
         factor = _factor(rule, level)
         if factor is not None:
-            before = None if rule.place == "cap" else getattr(scales, rule.place)
-            value = factor if before is None else before * factor
-            scales = replace(scales, **{rule.place: value})
-    return scales
+            yield rule, level, factor
 
 
 def fields_of(levels: list[Config], rules: tuple[Rule, ...]) -> tuple[str, ...]:
     """Which fields scale what, in words: "logits: divided by logits_scaling"."""
-    given = [rule for rule in rules if any(_factor(rule, level) for level in levels)]
-    return tuple(f"{rule.place}: {_WORDS[rule.how]} {rule.field}".strip() for rule in given)
+    given = [rule for rule, _, _ in _given(levels, rules)]
+    return tuple(f"{rule.place}: {_WORDS[rule.how]} {rule.field}" for rule in given)
 
 
 def _factor(rule: Rule, level: Config) -> float | None:
     value, width = level.get(rule.field), level.get("hidden_size", level.get("d_model"))
-    flag = rule.how == "root of width"
-    if flag and not (value is True and isinstance(width, int)):
+    wide = float(width) if _is_number(width) else 0.0
+    if rule.how == "root of width":
+        return math.sqrt(wide) if value is True and wide > 0 else None
+    if not _is_number(value) or not value:
         return None
-    if not flag and (isinstance(value, bool) or not isinstance(value, int | float) or not value):
+    if (rule.how == "over width" and wide <= 0) or (rule.how == "root" and value < 0):
         return None
-    if rule.how == "over width" and not isinstance(width, int):
-        return None
-    return _HOW[rule.how](float(value or 0), float(width or 0))
+    return _HOW[rule.how](float(value), wide)
+
+
+def _is_number(value: Any) -> bool:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return plain and abs(value) < 1e30  # neither NaN, infinite nor a digit string gone wrong
