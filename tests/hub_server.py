@@ -36,6 +36,7 @@ class Faults:
     """What the hub does wrong, and to whom.
 
     api, files     (status, error code) of every answer of that kind, as (403, "GatedRepo")
+    redirects      False: the hub gives out large files itself, as some mirrors do
     ranges         False: a request for a part is answered with the whole file
     length         False: no answer of the store says how long it is
     breaks_after   bytes of body after which the store breaks off, one for each answer; then none
@@ -48,6 +49,7 @@ class Faults:
 
     api: tuple[int, str] | None = None
     files: tuple[int, str] | None = None
+    redirects: bool = True
     ranges: bool = True
     length: bool = True
     breaks_after: list[int] = field(default_factory=list)
@@ -85,11 +87,12 @@ class HubServer:
 
     def __init__(self) -> None:
         self.faults = Faults()
-        self.requests: list[Request] = []
+        self._requests: list[Request] = []
         self.token: str | None = None
         self.repositories: dict[str, dict[str, str]] = {}
         self.commits: dict[tuple[str, str], dict[str, Stored]] = {}
-        self._lock = threading.Lock()
+        self._quiet = threading.Condition()
+        self._answering = 0
         self._servers: list[ThreadingHTTPServer] = []
 
     def __enter__(self) -> "HubServer":
@@ -119,9 +122,25 @@ class HubServer:
         names |= dict.fromkeys(revisions or ("main",), commit)
         return commit
 
-    def note(self, request: Request) -> None:
-        with self._lock:
-            self.requests.append(request)
+    @property
+    def requests(self) -> list[Request]:
+        """All requests so far, those included that are being answered now."""
+        with self._quiet:
+            self._quiet.wait_for(lambda: not self._answering, timeout=10)
+            return list(self._requests)
+
+    def begin(self) -> int:
+        """A request has come in; how many came before."""
+        with self._quiet:
+            self._answering += 1
+            return len(self._requests)
+
+    def end(self, request: Request) -> None:
+        """It was answered, or given up."""
+        with self._quiet:
+            self._answering -= 1
+            self._requests.append(request)
+            self._quiet.notify_all()
 
     def sent(self, ending: str = "") -> int:
         """Bytes of body that went out for files whose name ends so."""
@@ -138,7 +157,9 @@ class HubServer:
         return [r for r in self.requests if r.server == server and "authorization" in r.headers]
 
     def forget(self) -> None:
-        self.requests.clear()
+        """Count from here on."""
+        if self.requests:
+            self._requests.clear()
 
     def environment(self, home: Path) -> dict[str, str]:
         """What another process needs to take this for the hub."""
@@ -207,14 +228,16 @@ class _Answers(BaseHTTPRequestHandler):
 
     def _handle(self, body: bool) -> None:
         self.sent, self.status, self.body = 0, 0, body
+        self.number = self.hub.begin()
         try:
             self.answer(unquote(urlsplit(self.path).path))
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
-        headers = {key.lower(): value for key, value in self.headers.items()}
-        self.hub.note(
-            Request(self.server_name, self.command, self.path, headers, self.status, self.sent)
-        )
+        finally:
+            headers = {key.lower(): value for key, value in self.headers.items()}
+            self.hub.end(
+                Request(self.server_name, self.command, self.path, headers, self.status, self.sent)
+            )
 
     def answer(self, path: str) -> None:
         raise NotImplementedError
@@ -233,6 +256,54 @@ class _Answers(BaseHTTPRequestHandler):
 
     def refused(self, status: int, code: str) -> None:
         self.head(status, X_Error_Code=code, X_Error_Message=f"told {TOKEN}", Content_Length=0)
+
+    def give(self, file: Stored, **more: Any) -> None:
+        """The file, or the part of it that is asked for, with the faults of the store."""
+        faults = self.hub.faults
+        if faults.store_status:
+            return self.refused(faults.store_status.pop(0), "")
+        etag = f'"{self.number}"' if faults.changing else f'"store-{file.etag[:16]}"'
+        start, end = self._range(file.size)
+        if start >= file.size and file.size:
+            return self.head(416, Content_Range=f"bytes */{file.size}", Content_Length=0)
+        more = {"ETag": etag} | more
+        if faults.length or not self.body:
+            more["Content_Length"] = end - start
+        else:
+            more["Connection"] = "close"
+            self.close_connection = True
+        if faults.ranges and self.headers.get("Range"):
+            more["Content_Range"] = f"bytes {start}-{end - 1}/{file.size}"
+            self.head(206, **more)
+        else:
+            self.head(200, **more)
+        if self.body:
+            self._send(file.path, start, end)
+        return None
+
+    def _range(self, size: int) -> tuple[int, int]:
+        asked = self.headers.get("Range")
+        if not asked or not self.hub.faults.ranges:
+            return 0, size
+        first, _, last = asked.removeprefix("bytes=").partition("-")
+        return int(first), min(int(last) + 1 if last else size, size)
+
+    def _send(self, path: Path, start: int, end: int) -> None:
+        faults = self.hub.faults
+        limit = faults.breaks_after.pop(0) if faults.breaks_after else faults.dead_after
+        with path.open("rb") as file:
+            file.seek(start)
+            while self.sent < end - start:
+                want = min(_CHUNK, end - start - self.sent)
+                if limit is not None:
+                    want = min(want, limit - self.sent)
+                if want <= 0:
+                    self.close_connection = True
+                    return
+                data = file.read(want)
+                self.put(bytes(b ^ 1 for b in data) if faults.garbled else data)
+                if faults.pause:
+                    time.sleep(faults.pause)
 
     def put(self, data: bytes) -> None:
         if self.body:
@@ -293,6 +364,8 @@ class _Hub(_Answers):
         if not file.large:
             self.head(200, X_Repo_Commit=commit, ETag=f'"{file.etag}"', Content_Length=file.size)
             return self.put(file.path.read_bytes())
+        if not self.hub.faults.redirects:
+            return self.give(file, X_Repo_Commit=commit, ETag=f'"{file.etag}"')
         place = f"{self.hub.store}/{ref}/{commit}/{name}?signature={TOKEN[::-1]}"
         return self.head(
             302,
@@ -322,53 +395,8 @@ class _Store(_Answers):
     server_name = "store"
 
     def answer(self, path: str) -> None:
-        faults = self.hub.faults
-        owner_and_ref, commit, name = path.lstrip("/").rsplit("/", 2)
-        file = self.hub.commits[owner_and_ref, commit][name]
-        if faults.store_status:
-            return self.refused(faults.store_status.pop(0), "")
-        etag = f'"{len(self.hub.requests)}"' if faults.changing else f'"store-{file.etag[:16]}"'
-        start, end = self._range(file.size)
-        if start >= file.size and file.size:
-            return self.head(416, Content_Range=f"bytes */{file.size}", Content_Length=0)
-        more: dict[str, Any] = {"ETag": etag}
-        if faults.length:
-            more["Content_Length"] = end - start
-        else:
-            more["Connection"] = "close"
-            self.close_connection = True
-        if (start, end) == (0, file.size) and not (faults.ranges and self.headers.get("Range")):
-            self.head(200, **more)
-        else:
-            more["Content_Range"] = f"bytes {start}-{end - 1}/{file.size}"
-            self.head(206, **more)
-        if self.body:
-            self._send(file.path, start, end)
-        return None
-
-    def _range(self, size: int) -> tuple[int, int]:
-        asked = self.headers.get("Range")
-        if not asked or not self.hub.faults.ranges:
-            return 0, size
-        first, _, last = asked.removeprefix("bytes=").partition("-")
-        return int(first), min(int(last) + 1 if last else size, size)
-
-    def _send(self, path: Path, start: int, end: int) -> None:
-        faults = self.hub.faults
-        limit = faults.breaks_after.pop(0) if faults.breaks_after else faults.dead_after
-        with path.open("rb") as file:
-            file.seek(start)
-            while self.sent < end - start:
-                want = min(_CHUNK, end - start - self.sent)
-                if limit is not None:
-                    want = min(want, limit - self.sent)
-                if want <= 0:
-                    self.close_connection = True
-                    return
-                data = file.read(want)
-                self.put(bytes(b ^ 1 for b in data) if faults.garbled else data)
-                if faults.pause:
-                    time.sleep(faults.pause)
+        ref, commit, name = path.lstrip("/").rsplit("/", 2)
+        self.give(self.hub.commits[ref, commit][name])
 
 
 @contextmanager

@@ -113,12 +113,16 @@ def _caches() -> Iterator[Finding]:
     from huggingface_hub import constants, get_token
 
     from embtie_widgets.jobs.cache import cache_folder
+    from embtie_widgets.sources.place import tensors_folder
 
     hub = Path(constants.HF_HUB_CACHE)
     models = len(list(hub.glob("models--*")))
     yield Finding("Cache", "models from the hub", f"{models} ({_size(hub)} in {short_path(hub)})")
     yield Finding("Cache", "hub access", "offline" if constants.HF_HUB_OFFLINE else "online")
     yield Finding("Cache", "hub token", "set" if get_token() else "not set")
+    tensors = tensors_folder()
+    kept = f"{_size(tensors)} in {short_path(tensors)}" if tensors else "not kept"
+    yield Finding("Cache", "matrices from the hub", kept)
     own = cache_folder()
     yield Finding("Cache", "results", f"{_size(own)} in {short_path(own)}" if own else "not kept")
 

@@ -121,6 +121,16 @@ def test_a_matrix_is_never_used_from_a_part(server: HubServer, tmp_path: Path) -
     assert len(entries(tmp_path)) == 1
 
 
+def test_a_mirror_that_redirects_nowhere_is_read_and_knows_the_user(
+    server: HubServer, hashes: dict[str, str]
+) -> None:
+    server.faults.redirects = False
+    assert ew.load(REF).hashes == hashes
+    assert {request.server for request in server.requests} == {"hub"}
+    asked = [r for r in server.requests if "model.safetensors" in r.path]
+    assert asked == [request for request in server.authorised("hub") if request in asked]
+
+
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504, 403])
 def test_a_passing_fault_of_the_store_is_asked_again(
     server: HubServer, hashes: dict[str, str], status: int
