@@ -152,3 +152,37 @@ def test_a_real_pretrained_model_is_read(smollm2: Path) -> None:
     assert bool(loaded.input.isfinite().all())
     found = ew.match(loaded, "nano-tied")
     assert found.counts["matched"] > 2000
+
+
+def test_names_beside_the_matrices_are_told(tmp_path: Path) -> None:
+    more = {"output_norm.weight": (E[0], None), "output.bias": (E[:, 0].copy(), None)}
+    loaded = ew.load(write(tmp_path / "m.gguf", **plain(), **more))
+    assert loaded.settings["tensors"] == {
+        "input": "token_embd.weight",
+        "output_bias": "output.bias",
+        "final_norm": "output_norm.weight",
+    }
+
+
+def test_a_format_without_tie_flag_says_nothing(tmp_path: Path) -> None:
+    tied = ew.load(write(tmp_path / "t.gguf", **plain()))
+    assert tied.settings["config says"] == "nothing; a GGUF file without output matrix is tied"
+    untied = ew.load(write(tmp_path / "u.gguf", **plain(), **{"output.weight": (E + 1, None)}))
+    assert untied.settings["config says"] == "nothing"
+
+
+def test_a_head_in_numbers_that_are_not_read_is_unavailable(tmp_path: Path) -> None:
+    head = {"output.weight": (np.zeros((8, 32), np.int8), None)}
+    loaded = ew.load(write(tmp_path / "m.gguf", **plain(), **head))
+    assert (loaded.tied, loaded.output) == ("head unavailable", None)
+    assert any("I8" in note or "int8" in note for note in loaded.notes)
+
+
+def test_an_adapter_is_no_model(tmp_path: Path) -> None:
+    writer = gguf.GGUFWriter(tmp_path / "a.gguf", "llama")
+    writer.add_type("adapter")
+    writer.add_tensor("token_embd.weight.lora_a", E)
+    for step in ("write_header_to_file", "write_kv_data_to_file", "write_tensors_to_file", "close"):
+        getattr(writer, step)()
+    with pytest.raises(ew.EmbtieError, match="adapter"):
+        ew.load(tmp_path / "a.gguf")
