@@ -200,6 +200,26 @@ def test_a_pickle_comes_whole_and_that_is_said_before(hub: HubServer, single: Pa
     assert (ew.load(REF).hashes, hub.sent(".bin"), hubs.cost(REF).total) == (before, 0, 0)
 
 
+def test_of_pickles_in_parts_only_those_of_the_matrices_come(hub: HubServer, single: Path) -> None:
+    before = ew.load(single).hashes
+    [path] = single.glob("*.safetensors")
+    tensors, where = load_file(path), {}
+    path.unlink()
+    for number, name in enumerate(sorted(tensors)):
+        where[name] = f"pytorch_model-{number % 3}.bin"
+    for file in set(where.values()):
+        kept = {name: tensors[name] for name in tensors if where[name] == file}
+        torch.save(kept, single / file)
+    (single / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": where}))
+    hub.add(REF, single)
+    needed = {where["model.embed_tokens.weight"], where["lm_head.weight"]}
+    assert len(needed) == 2
+    assert hubs.cost(REF).moved == {file: (single / file).stat().st_size for file in needed}
+    assert hub.sent(".bin") == 0
+    assert ew.load(REF).hashes == before
+    assert hub.sent(".bin") == sum((single / file).stat().st_size for file in needed)
+
+
 def test_a_pickle_with_other_bytes_than_listed_is_refused_and_removed(
     hub: HubServer, single: Path
 ) -> None:

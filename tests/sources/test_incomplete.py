@@ -308,7 +308,9 @@ def test_a_missing_file_is_named_without_its_folder(ref: str) -> None:
     assert "deep" not in str(caught.value)
 
 
-def test_only_hub_models_have_revisions(tmp_path: Path) -> None:
-    for ref in ("nano-tied", saved(llama(), tmp_path)):
-        with pytest.raises(ew.EmbtieError, match="no revisions"):
-            ew.load(ref, revision="step1000")
+def test_a_model_without_checkpoints_has_no_revisions(tmp_path: Path) -> None:
+    folder = saved(llama(), tmp_path)
+    with pytest.raises(ew.EmbtieError, match="has no checkpoints, but 'step1000' was asked for"):
+        ew.load(folder, revision="step1000")
+    with pytest.raises(ew.EmbtieError, match="A file has no revisions"):
+        ew.load(folder / "model.safetensors", revision="step1000")
