@@ -32,7 +32,7 @@ _UNTIED, _TIED, _THICK = -0.2, 0.2, 0.34
 # A second sign beside the colour.
 _PATTERNS = {"input": "/", "output": "", "tied": "x", "body": ""}
 _AXES = {
-    "share": "% of the untied model's parameters",
+    "share": "% of the untied model",
     "number": "parameters",
 }
 
@@ -99,7 +99,7 @@ def headline(result: ParameterReport) -> str:
     """What tying saves, in one sentence."""
     one = result.model
     return (
-        f"{percent(one.share)} of {result.name}, untied, are its token matrices; tying saves "
+        f"Token matrices are {percent(one.share)} of {result.name} in its untied form; tying saves "
         f"{millions(one.saved)} of {millions(one.untied)} parameters."
     )
 
@@ -202,6 +202,7 @@ def _layout(result: ParameterReport | None, scale: str) -> dict[str, Any]:
             "zeroline": False,
             "showgrid": False,
             "tickfont": {"size": 13},
+            "ticklabelstandoff": 6,
         },
         "legend": {
             "orientation": "h",

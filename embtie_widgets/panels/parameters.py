@@ -10,6 +10,7 @@ from embtie_widgets.charts.parameters import percent
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.exports import csv_bytes
+from embtie_widgets.jobs.families import supported_families
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
 from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
 from embtie_widgets.panels.frame import Panel
@@ -17,6 +18,7 @@ from embtie_widgets.panels.pair import ModelPicker
 from embtie_widgets.panels.words import escape, number, table
 from embtie_widgets.requests.parameters import ParametersRequest, config_text
 from embtie_widgets.results import ParameterReport, Parameters, Printed
+from embtie_widgets.results.families import FamilyTable
 from embtie_widgets.widgets import PlotFigure
 
 _LARGEST_FILE = 2**20
@@ -31,7 +33,7 @@ are small: see it fall along the Pythia suite.</p>
 <p>Counts are exact and come from the headers of a model's files or from its configuration; no
 weights are read, and no code of a repository is run.</p>
 """
-_VIEWS = (("Counts", "counts"), ("As printed in the paper", "printed"))
+_VIEWS = (("Counts", "counts"), ("As printed", "printed"), ("Families", "families"))
 _SCALES = (("share", "share"), ("parameters", "number"))
 
 
@@ -74,8 +76,8 @@ class ParametersPanel(Panel):
             ),
             "Paste the text of a config.json: it is counted in place of the model",
         ).add_class("ep-text")
-        self.upload = w.FileUpload(accept=".json", description="Choose a config.json")
-        self.upload.tooltip = "A file from this computer; only its sizes are used"
+        self.upload = w.FileUpload(accept=".json", description="Choose a file", icon="")
+        self.upload.tooltip = "A config.json from this computer; only its sizes are used"
         self.upload.observe(self.callback(self._uploaded), "value")
         fields = {
             "model": Field(self.model),
@@ -88,7 +90,7 @@ class ParametersPanel(Panel):
         ]
 
     def build_views(self) -> Iterable[w.Widget]:
-        """Sentence, chart, table and notes; or the paper's tables."""
+        """Sentence, chart, table and notes; the paper's tables; the families that are read."""
         self.headline = w.HTML().add_class("ep-headline")
         self.view = _segments(_VIEWS, "What is shown")
         self.view.observe(self.callback(self._turn), "value")
@@ -97,13 +99,17 @@ class ParametersPanel(Panel):
         self.chart = PlotFigure(templates(), chart.spec(None))
         self.caption = w.HTML().add_class("ep-caption")
         self.numbers, self.notes, self.printed = w.HTML(), w.HTML(), w.HTML()
+        self.families = w.HTML().add_class("ep-families")
         drawn = card("", self.scale, self.chart, self.caption)
         self.pages = {
             "counts": w.VBox(
                 [drawn.add_class("ep-parameters"), card("Numbers", self.numbers, self.notes)]
-            ).add_class("ep-page"),
-            "printed": w.VBox([card("As printed in the paper", self.printed)]).add_class("ep-page"),
+            ),
+            "printed": w.VBox([card("As printed in the paper", self.printed)]),
+            "families": w.VBox([card("Families whose files are read", self.families)]),
         }
+        for page in self.pages.values():
+            page.add_class("ep-page")
         self._turn()
         return [self.headline, self.view, *self.pages.values()]
 
@@ -141,6 +147,8 @@ class ParametersPanel(Panel):
     def _turn(self, _change: Any = None) -> None:
         for name, page in self.pages.items():
             page.layout.display = "" if name == self.view.value else "none"
+        if self.view.value == "families" and not self.families.value:
+            self.families.value = _families(supported_families())
 
     def _rescale(self, _change: Any) -> None:
         if self.result is not None:
@@ -197,6 +205,7 @@ _TABLES = {
     "table 3": "Table 3: parameters untied, tied and saved",
     "table 4": "Table 4: both token matrices and their share",
 }
+_POINTS = {"M": "M", "%": "points"}
 
 
 def _printed(numbers: tuple[Printed, ...]) -> str:
@@ -205,21 +214,56 @@ def _printed(numbers: tuple[Printed, ...]) -> str:
         "it names.</p>"
     ]
     for name, title in _TABLES.items():
-        rows = [_printed_row(one) for one in numbers if one.table == name]
-        head = ["model", "quantity", "printed", "recomputed", "exact", "difference", "why"]
+        found = [one for one in numbers if one.table == name]
+        rows = [_printed_row(one) for one in found]
+        head = ["model", "quantity", "printed", "recomputed", "exact", "difference", _WHY]
+        if not any(one.reason for one in found):
+            head, rows = head[:-1], [row[:-1] for row in rows]
         parts.append(f"<h4>{title}</h4>{table(head, rows, title)}")
     return "".join(parts)
 
 
 def _printed_row(one: Printed) -> list[str]:
     quantity = {"embedding": "both matrices"}.get(one.quantity, one.quantity)
-    mark = "same" if one.agrees else f"<b>{number(one.difference, 2)} {one.unit}</b>"
+    parted = f"<b>{number(one.difference, 2)} {_POINTS[one.unit]}</b>"
     return [
         escape(one.model),
         quantity,
         f"{one.printed} {one.unit}",
         f"{one.recomputed} {one.unit}",
         f"{number(one.exact)} {one.unit}",
-        mark,
-        escape(one.reason),
+        "same" if one.agrees else parted,
+        _why(escape(one.reason)),
     ]
+
+
+def _why(text: str) -> str:
+    return f'<span class="ep-why">{text}</span>'
+
+
+_WHY = _why("why")
+
+
+def _families(known: FamilyTable) -> str:
+    """The table of what is read, as a test has found it."""
+    rows = [
+        [
+            escape(row.family),
+            escape(row.input),
+            escape(row.output or "–"),
+            _DEFAULTS[row.tied_default],
+            escape(row.readout or "–"),
+            _why(escape(row.note)),
+        ]
+        for row in known.rows
+    ]
+    head = ["model type", "input matrix", "output matrix", "tied by default", "readout", "note"]
+    intro = (
+        f"<p>{len(rows)} families of transformers, each tried on a small random model. A "
+        "checkpoint of another family is read where its tensors are named alike; one that is not "
+        "is refused with the names that came closest.</p>"
+    )
+    return intro + table(head, rows, "families whose files are read")
+
+
+_DEFAULTS = {True: "yes", False: "no", None: "–"}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from embtie_widgets.jobs.families import supported_families
 from embtie_widgets.jobs.packaged import configurations
 from embtie_widgets.jobs.run import run
 from embtie_widgets.panels.parameters import ParametersPanel
@@ -140,7 +141,18 @@ def test_the_papers_tables_stand_on_a_page_of_their_own(panel: ParametersPanel) 
     assert {row[5] for row in third} == {"same"}
     differing = [row for row in fourth if row[5] != "same"]
     assert len(differing) == 8
-    assert all(row[6] for row in differing)
+    assert all('ep-why">' in row[6] and len(row[6]) > 60 for row in differing)
+
+
+def test_the_families_are_listed_once_their_page_is_opened(panel: ParametersPanel) -> None:
+    assert panel.families.value == ""
+    panel.view.value = "families"
+    listed = rows(panel.families.value)
+    assert len(listed) == len(supported_families().rows) >= 25
+    [olmo] = [row for row in listed if row[0] == "olmo"]
+    assert olmo[1:4] == ["model.embed_tokens.weight", "lm_head.weight", "no"]
+    panel.view.value = "counts"
+    assert panel.pages["families"].layout.display == "none"
 
 
 def test_a_foreign_name_is_no_markup(panel: ParametersPanel, tmp_path: Path) -> None:
