@@ -110,7 +110,8 @@ class HubServer:
 
     @property
     def store(self) -> str:
-        return _url(self._servers[1])
+        # Another name, so that it is another host to every version of the hub library.
+        return _url(self._servers[1]).replace("127.0.0.1", "localhost")
 
     def add(self, ref: str, folder: Path, *revisions: str) -> str:
         """Publish the folder under these revisions, `main` where none is named; its commit."""

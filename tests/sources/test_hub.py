@@ -379,7 +379,7 @@ def test_a_proxy_is_used_and_the_store_behind_it_sees_no_token(
     hub: HubServer, folder: Path, tmp_path: Path
 ) -> None:
     hub.add(REF, folder)
-    behind = {"HF_ENDPOINT": "http://hub.invalid", "HTTP_PROXY": hub.url, "NO_PROXY": "127.0.0.1"}
+    behind = {"HF_ENDPOINT": "http://hub.invalid", "HTTP_PROXY": hub.url, "NO_PROXY": "localhost"}
     found = load_elsewhere(hub.environment(tmp_path / "elsewhere") | behind)
     assert found == ew.load(folder).hashes
     assert any(request.path.startswith("http://hub.invalid") for request in hub.requests)
