@@ -136,10 +136,10 @@ class StepsView {
     const wide = () => name.getComputedTextLength();
     if (wide() > right - left + 12) name.textContent = short;
     // One that is wider than its track ends with it, where the one before leaves the room.
-    const start = wide() > right - left + 12 ? right + 5 - wide() : left - 5;
-    name.setAttribute("x", start);
-    if (start < this.named) name.remove();
-    else this.named = start + wide() + 8;
+    const place = wide() > right - left + 12 ? right + 5 - wide() : left - 5;
+    name.setAttribute("x", place);
+    if (place < this.named) name.remove();
+    else this.named = place + wide() + 8;
   }
 
   drawTicks() {
