@@ -196,7 +196,7 @@ def test_a_refused_start_leaves_an_empty_chart_and_says_why(runner: FakeRunner) 
 def test_the_panel_opens_without_torch() -> None:
     code = (
         "import sys, embtie_widgets as ew; p = ew.AlignmentPanel(); assert p.result is not None;"
-        "assert not {'torch', 'transformers'} & set(sys.modules)"
+        "assert not {'torch', 'transformers', 'plotly', 'pandas'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
