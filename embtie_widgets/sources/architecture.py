@@ -33,6 +33,7 @@ class Layout:
     layer_count       how many blocks there are
     scales            factors around the matrices, as the configuration names them
     quantised         roles ("input", "output") whose matrix is stored in a packed form
+    adapted           roles whose matrix has an adapter beside it that is not merged
     has_head          whether it is a language model, with or without a matrix for the output
     note              what the readout does beside norm, head, scale and cap
     """
@@ -47,6 +48,7 @@ class Layout:
     layer_count: int = 0
     scales: Scales = field(default_factory=Scales)
     quantised: frozenset[str] = frozenset()
+    adapted: frozenset[str] = frozenset()
     has_head: bool = False
     note: str = ""
 
@@ -65,6 +67,7 @@ def resolve(config: Config, shapes: Shapes, weightless: Iterable[str] = ()) -> L
     U = _choose_output(family, modules, shapes, E, size)
     if E is None and U is None:
         raise _unknown(config, modules)
+    chosen = {role: path for role, path in (("input", E), ("output", U)) if path is not None}
     bias = _bias(family, modules, shapes, U)
     layers, count = blocks.find(shapes, family, E, configuration.layer_count(config))
     norm = blocks.final_norm([*modules, *weightless], family, layers, E)
@@ -78,19 +81,10 @@ def resolve(config: Config, shapes: Shapes, weightless: Iterable[str] = ()) -> L
         layers=layers,
         layer_count=count,
         scales=read_scales(list(configuration.levels(config)), family.scales),
-        quantised=_packed_roles(modules, shapes, {"input": E, "output": U}),
+        quantised=frozenset(r for r, p in chosen.items() if names.is_packed(modules[p])),
+        adapted=frozenset(r for r, p in chosen.items() if names.is_adapted(p, shapes)),
         has_head=_has_head(config, family, E, U or bias),
         note=family.note or _transform_note(modules),
-    )
-
-
-def _packed_roles(
-    modules: Modules, shapes: Shapes, chosen: Mapping[str, str | None]
-) -> frozenset[str]:
-    return frozenset(
-        role
-        for role, path in chosen.items()
-        if path and (names.is_packed(modules[path]) or names.is_adapted(path, shapes))
     )
 
 

@@ -28,10 +28,10 @@ def read_checkpoint(files: Files, kind: str) -> Sourced:
 def read_tensors(checkpoint: Tensors, config: Config, kind: str, name: str) -> Sourced:
     """The matrices among named tensors, by the configuration that came with them."""
     layout = architecture.resolve(config, checkpoint)
-    if "input" in layout.quantised:
+    if unread := _unread(layout, "input"):
         raise EmbtieError(
-            f"The input matrix of '{name}' is stored in a quantised form that is not read.",
-            "Choose the checkpoint in float32, bfloat16 or float16.",
+            f"The input matrix of '{name}' {unread}.",
+            "Choose the merged checkpoint in float32, bfloat16 or float16.",
         )
     E = None if layout.input is None else _read(checkpoint, layout.input, "input")
     U, fault = _head(checkpoint, layout, E)
@@ -55,6 +55,14 @@ def read_tensors(checkpoint: Tensors, config: Config, kind: str, name: str) -> S
     )
 
 
+def _unread(layout: Layout, role: str) -> str:
+    """Why a matrix that is there is not what the model computes with; empty where it is."""
+    if role in layout.quantised:
+        return "is stored in a quantised or otherwise packed form that is not read"
+    adapted = role in layout.adapted
+    return "has an adapter beside it that is not merged into it" if adapted else ""
+
+
 def _read(checkpoint: Tensors, tensor: str, role: str) -> torch.Tensor:
     return checked(checkpoint.read(tensor), tensor, role)
 
@@ -65,8 +73,8 @@ def _head(
     """The stored head, or why the listed one cannot be used."""
     if layout.output is None:
         return None, None
-    if "output" in layout.quantised:
-        return None, f"{layout.output} is stored in a quantised form that is not read."
+    if unread := _unread(layout, "output"):
+        return None, f"{layout.output} {unread}."
     try:
         U = _read(checkpoint, layout.output, "output")
     except Interrupted:

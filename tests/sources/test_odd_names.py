@@ -196,6 +196,17 @@ def test_a_head_with_an_adapter_that_is_not_merged_is_unavailable(tmp_path: Path
     parts = {name: random(*shape) for name, shape in ADAPTED.items()}
     loaded = ew.load(handmade(tmp_path, CAUSAL, **{EMBED: random(32, 8)}, **parts))
     assert (loaded.tied, loaded.output) == ("head unavailable", None)
+    assert any("not merged" in note for note in loaded.notes)
+
+
+def test_an_input_with_an_adapter_that_is_not_merged_is_refused(tmp_path: Path) -> None:
+    parts = {
+        "model.embed_tokens.base_layer.weight": random(32, 8),
+        "model.embed_tokens.lora_embedding_A.default": random(2, 32),
+        "model.embed_tokens.lora_embedding_B.default": random(8, 2),
+    }
+    with pytest.raises(ew.EmbtieError, match="not merged"):
+        ew.load(handmade(tmp_path, CAUSAL, **parts, **{HEAD: random(32, 8)}))
 
 
 def test_adapters_of_the_body_do_not_matter(tmp_path: Path) -> None:
