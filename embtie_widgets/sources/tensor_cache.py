@@ -22,7 +22,6 @@ from typing import Any, Protocol
 
 import psutil
 import torch
-from filelock import FileLock, Timeout
 
 from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.progress import Progress
@@ -187,6 +186,9 @@ def _make_room(root: Path, new: Path) -> None:
 @contextmanager
 def _alone(path: Path, progress: Progress) -> Iterator[None]:
     """Hold the lock of an entry; another process may be fetching it just now."""
+    # Slow to import, and most kernels fetch nothing.
+    from filelock import FileLock, Timeout
+
     lock = FileLock(path)
     while not lock.is_locked:
         try:
