@@ -8,9 +8,10 @@ import ipywidgets as w
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.alignment import AlignmentPanel
+from embtie_widgets.panels.checkpoints import CheckpointsPanel
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.parameters import ParametersPanel
-from embtie_widgets.requests import AlignRequest, ParametersRequest
+from embtie_widgets.requests import AlignRequest, CheckpointsRequest, ParametersRequest
 from embtie_widgets.requests.link import Link
 
 _TEXT = """
@@ -33,6 +34,7 @@ class Tab:
 TABS = (
     Tab("Alignment", AlignmentPanel, AlignRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
+    Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),
 )
 
 

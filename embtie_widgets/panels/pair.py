@@ -9,6 +9,7 @@ import traitlets as t
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import catalogue
 from embtie_widgets.panels.fields import Field, labelled
+from embtie_widgets.panels.revision import RevisionPicker
 from embtie_widgets.panels.words import escape, table
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.results import PairAlignment
@@ -34,10 +35,7 @@ class ModelPicker(w.VBox):
     def __init__(self, label: str, value: ModelRef) -> None:
         self.ref = SearchPicker(label=label, placeholder=_REF_HELP, hits=_hits(""))
         self.ref.add_class("ep-ref")
-        self.revision = labelled(
-            w.Text(description="revision", placeholder="latest", continuous_update=False),
-            "A branch, tag or commit of a model from the hub",
-        )
+        self.revision = RevisionPicker(lambda: self.ref.value.strip())
         self.as_tied = labelled(
             w.Checkbox(description="treat its input matrix as tied", indent=False),
             "Take the input matrix for the output too; written on every result",
@@ -70,6 +68,7 @@ class ModelPicker(w.VBox):
             self._quiet = False
 
     def _edited(self, _change: Any) -> None:
+        self.revision.forget()
         if self._quiet:
             return
         typed: dict[str, Any] = {"ref": self.ref.value.strip()}

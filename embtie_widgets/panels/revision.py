@@ -31,6 +31,7 @@ class RevisionPicker(w.Box):
     def __init__(self, ref: Callable[[], str], ask: Ask = ask_listing) -> None:
         self._ref, self._ask, self._turns = ref, ask, Turns()
         self._report: CheckpointReport | None = None
+        self._asked: str | None = None
         self.text = labelled(
             w.Text(description="revision", placeholder="latest", continuous_update=False),
             "A branch, tag or commit of a model from the hub, or a checkpoint of a folder",
@@ -59,9 +60,9 @@ class RevisionPicker(w.Box):
         self.text.disabled = self.by_step.disabled = disabled
 
     def forget(self) -> None:
-        """Fold the slider away: it shows checkpoints of another model."""
-        if self._report is not None and self._report.name != self._ref():
-            self._report = None
+        """Fold away what was said of another model."""
+        if self._asked not in (None, self._ref()):
+            self._asked = self._report = None
             self._fold()
 
     def _turn(self, action: Callable[..., None]) -> Callable[..., None]:
@@ -94,7 +95,7 @@ class RevisionPicker(w.Box):
             self._report = None
             self._fold()
             return
-        ref = self._ref()
+        ref = self._asked = self._ref()
         self.by_step.disabled = True
         self._say("Listing checkpoints…")
         self._ask(ref, self._later(lambda report: self._show(ref, report)), self._later(self._fail))

@@ -91,6 +91,12 @@ def test_the_checkpoints_of_another_model_are_not_offered(listing: Listing) -> N
     refs.append("c/d")
     picker.forget()
     assert picker.slider.layout.display == "none"
+    picker.by_step.click()
+    listing.asked[2][2](EmbtieError("'c/d' has none.", ""))
+    assert "has none" in picker.status.value
+    refs.append("e/f")
+    picker.forget()
+    assert picker.status.value == ""
 
 
 def test_the_bundled_model_lists_its_steps() -> None:

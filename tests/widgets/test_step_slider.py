@@ -131,8 +131,9 @@ def test_the_kernel_can_show_other_ticks_and_text_is_no_markup(open_page: OpenPa
     slider = slider_of(index=3)
     drawn(browser, slider)
     hostile = "<img src=x onerror=alert(1)>"
-    track = {"start": 0.0, "end": 1.0, "label": hostile, "short": "s"}
-    slider.show([0.0, 1.0], ["one", hostile], ["listed"] * 2, [track, track], [], 1)
+    track = {"start": 0.0, "end": 0.4, "label": hostile, "short": "s"}
+    tracks = [track, {**track, "start": 0.6, "end": 1.0}]
+    slider.show([0.0, 1.0], ["one", hostile], ["listed"] * 2, tracks, [], 1)
     browser.pump()
     assert browser.page.locator("#w .et-readout").inner_text() == hostile
     browser.page.wait_for_function("document.querySelectorAll('#w text').length === 2")
