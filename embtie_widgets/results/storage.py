@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -96,8 +97,14 @@ def _pack_tokens(tokens: tuple[bytes | None, ...], place: str, arrays: dict[str,
 
 
 def _unpack_tokens(place: str, arrays: dict[str, Vector]) -> tuple[bytes | None, ...]:
-    joined, start, tokens = arrays[f"{place}/bytes"].tobytes(), 0, []
-    for length in arrays[f"{place}/lengths"].tolist():
+    return _tokens_of(arrays[f"{place}/bytes"].tobytes(), arrays[f"{place}/lengths"].tobytes())
+
+
+@lru_cache(maxsize=1)
+def _tokens_of(joined: bytes, lengths: bytes) -> tuple[bytes | None, ...]:
+    """The tokens; results of the same pair share them, which saves their time and memory."""
+    start, tokens = 0, []
+    for length in np.frombuffer(lengths, np.int32).tolist():
         tokens.append(None if length < 0 else joined[start : start + length])
         start += max(length, 0)
     return tuple(tokens)
