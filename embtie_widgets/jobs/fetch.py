@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.catalogue import find_pair, pairs
-from embtie_widgets.jobs.local_copies import BUNDLED
+from embtie_widgets.jobs.local_copies import on_disk
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources.place import tensors_folder
@@ -42,7 +41,7 @@ def plan(model: ModelRef, progress: Progress = silent) -> Plan:
     """What fetching it would move; at most headers and small files are read for it."""
     from embtie_widgets.sources import hub
 
-    if not hub.is_hub_id(model.ref) or _is_local(model.ref):
+    if not hub.is_hub_id(model.ref) or on_disk(model.ref):
         return Plan(_found(model))
     if tensors_folder() is None:
         raise EmbtieError(
@@ -67,11 +66,7 @@ def fetch(model: ModelRef, progress: Progress = silent) -> str:
 
 def _model(name: str) -> ModelRef:
     ref, at, revision = name.rpartition("@")
-    return ModelRef(ref, revision) if at and ref and not Path(name).exists() else ModelRef(name)
-
-
-def _is_local(ref: str) -> bool:
-    return ref in BUNDLED or Path(ref).exists()
+    return ModelRef(ref, revision) if at and ref and not on_disk(name) else ModelRef(name)
 
 
 def _found(model: ModelRef) -> ModelRef:

@@ -1,5 +1,6 @@
 """What need not be downloaded any more: looked up by name in the caches, without a network."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ _WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 def local_refs(refs: Iterable[str]) -> frozenset[str]:
     """Those of the references that are bundled, on the disk, or whose matrices are cached."""
     whole, tensors = _hub_folders(), _folders(tensors_folder())
-    return frozenset(ref for ref in refs if ref in BUNDLED or _is_here(ref, whole, tensors))
+    return frozenset(ref for ref in refs if _is_here(ref, whole, tensors))
 
 
 def _is_here(ref: str, whole: dict[str, Path], tensors: dict[str, Path]) -> bool:
@@ -21,7 +22,12 @@ def _is_here(ref: str, whole: dict[str, Path], tensors: dict[str, Path]) -> bool
         return not any(tensors[name].glob("*.part"))
     if name in whole:
         return any(any(whole[name].glob(f"snapshots/*/{kind}")) for kind in _WEIGHTS)
-    return Path(ref).exists()
+    return on_disk(ref)
+
+
+def on_disk(ref: str) -> bool:
+    """Whether the reference is bundled or the path of something; no name is too odd to ask."""
+    return ref in BUNDLED or os.path.exists(ref)
 
 
 def _hub_folders() -> dict[str, Path]:

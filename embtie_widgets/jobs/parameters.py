@@ -2,10 +2,10 @@
 
 import json
 from functools import cache
-from pathlib import Path
 
 from embtie_widgets.jobs.catalogue import label_of
 from embtie_widgets.jobs.estimate import Estimate
+from embtie_widgets.jobs.local_copies import on_disk
 from embtie_widgets.jobs.packaged import DATA, packaged_counts
 from embtie_widgets.measures.printed import Row, table_3, table_4
 from embtie_widgets.progress import Progress
@@ -41,8 +41,7 @@ def estimate_parameters(request: ParametersRequest) -> Estimate | None:
     """Nothing for what needs no network; None for the hub, whose speed nobody knows."""
     if request.config or shipped_report(request) is not None:
         return Estimate(0.0, 0)
-    local = request.model.ref.startswith("nano-") or Path(request.model.ref).exists()
-    return Estimate(0.0, 0) if local else None
+    return Estimate(0.0, 0) if on_disk(request.model.ref) else None
 
 
 @cache

@@ -155,6 +155,12 @@ def test_the_families_are_listed_once_their_page_is_opened(panel: ParametersPane
     assert panel.pages["families"].layout.display == "none"
 
 
+def test_a_name_that_no_file_can_have_waits_for_run(panel: ParametersPanel) -> None:
+    panel.model.ref.value = "x" * 1000
+    assert panel.state.stale
+    assert panel.notice.value == ""
+
+
 def test_a_foreign_name_is_no_markup(panel: ParametersPanel, tmp_path: Path) -> None:
     folder = saved_model(llama(), tmp_path / "<img src=x>")
     panel.model.ref.value = str(folder)
