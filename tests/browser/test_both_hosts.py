@@ -7,6 +7,7 @@ map, nothing selected, light, and wide.
 import csv
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,17 @@ def one(opened: Visit) -> Visit:
     opened.wait_for_answer()
     assert opened.errors == []
     return opened
+
+
+@pytest.fixture
+def shoot(one: Visit, pictures: Path, request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Take a picture of the page, to be looked at by hand."""
+    host = request.node.callspec.params["opened"]
+
+    def take(name: str) -> None:
+        one.page.screenshot(path=pictures / f"{host}-{name}.png", full_page=True)
+
+    return take
 
 
 def painted(one: Visit) -> int:
@@ -116,7 +128,9 @@ def test_a_lasso_filters_the_table_survives_a_map_and_escape_clears_it(one: Visi
     one.page.wait_for_function(f"document.querySelectorAll('{MARKS}').length === 3")
 
 
-def test_long_work_shows_its_stage_and_cancel_frees_the_page(one: Visit) -> None:
+def test_long_work_shows_its_stage_and_cancel_frees_the_page(
+    one: Visit, shoot: Callable[[str], None]
+) -> None:
     before = one.outlines()
     one.fill("seed", str(SLOW))
     one.page.wait_for_function(
@@ -125,6 +139,7 @@ def test_long_work_shows_its_stage_and_cancel_frees_the_page(one: Visit) -> None
     )
     assert one.page.locator(".ep-stale").count() == 1
     assert one.outlines() == before
+    shoot("running")
     one.press("Cancel")
     one.page.get_by_text("Settings changed: run to update.").wait_for()
     assert one.page.get_by_role("button", name="Run", exact=True).is_enabled()
@@ -134,7 +149,9 @@ def test_long_work_shows_its_stage_and_cancel_frees_the_page(one: Visit) -> None
     assert one.page.locator(".ep-caption").inner_text().count("seed 7") == 1
 
 
-def test_a_missing_model_is_told_and_the_earlier_result_stays(one: Visit) -> None:
+def test_a_missing_model_is_told_and_the_earlier_result_stays(
+    one: Visit, shoot: Callable[[str], None]
+) -> None:
     before = one.outlines()
     one.fill("Model A", "nobody/no-such-model")
     one.page.get_by_text("Settings changed: run to update.").wait_for()
@@ -145,6 +162,7 @@ def test_a_missing_model_is_told_and_the_earlier_result_stays(one: Visit) -> Non
     assert "Traceback" not in alert.inner_text()
     assert one.outlines() == before
     assert one.page.locator(".ep-stale").count() == 1
+    shoot("error")
     one.fill("Model A", "nano-untied")
     one.wait_for_answer()
     assert alert.count() == 0
@@ -212,9 +230,8 @@ def test_the_largest_vocabulary_all_on_one_line_answers_hand_and_search(one: Vis
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everything_reads_and_fits_wide_and_narrow(
-    one: Visit, pictures: Path, theme: str, request: pytest.FixtureRequest
+    one: Visit, theme: str, shoot: Callable[[str], None]
 ) -> None:
-    host = request.node.callspec.params["opened"]
     one.wear(theme)
     one.page.get_by_text("How to read this").first.click()
     one.page.locator(".embtie-table tbody td.et-token").nth(3).click()
@@ -225,7 +242,7 @@ def test_everything_reads_and_fits_wide_and_narrow(
         assert reading.faint_texts(one) == {}
         assert reading.cut_words(one) == []
         assert reading.overhang(one) == []
-        one.page.screenshot(path=pictures / f"{host}-{theme}-{width}.png", full_page=True)
+        shoot(f"{theme}-{width}")
     one.page.get_by_text("How to read this").first.click()
 
 

@@ -108,7 +108,13 @@ class FigureView {
   // figure is being drawn is drawn after it, the last of it only.
   async draw() {
     this.wanted = true;
-    if (this.drawing || !this.box.clientWidth) return;
+    if (this.drawing) return;
+    if (!this.box.clientWidth) {
+      // A box that was hidden for less than a frame, as while JupyterLab changes its theme, has no
+      // change of size to tell of.
+      requestAnimationFrame(() => { if (this.wanted && this.box.clientWidth) this.draw(); });
+      return;
+    }
     this.drawing = true;
     try {
       this.Plotly = await plotly(this.model);
