@@ -1,7 +1,7 @@
-"""The header of a safetensors file, judged as strictly as the library does that maps one.
+"""The header of a safetensors file, judged as strictly as the format's own library does.
 
-A file on disk is opened by the safetensors library itself.  This reads the headers of files that
-are elsewhere, and finds the words for those that the library refuses.
+That library maps whole files, and only those that are on this machine; this says where in a file,
+here or elsewhere, one tensor lies, and finds the words for what it refuses.
 """
 
 import json

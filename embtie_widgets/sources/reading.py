@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.sources.header import PREFIX, damaged, header_length, parse_header
+from embtie_widgets.sources.header import PREFIX, TORCH, Slot, header_length, parse_header
 
 _AGAIN = "Download it again."
 
@@ -38,14 +38,12 @@ class TensorFile:
         value = self._tensors[name][1]
         if isinstance(value, torch.Tensor):
             return value.detach()
-        try:
-            tensor: torch.Tensor = value.get_tensor(name)
-        except Exception:  # several kinds, by the version of the library
+        if value.dtype not in TORCH:
             raise EmbtieError(
                 f"{name} in {self.path.name} is stored in a form that is not read.",
                 "Choose the checkpoint in float32, bfloat16 or float16.",
-            ) from None
-        return tensor
+            )
+        return _mapped(self.path, value)
 
 
 def local_path(name: str | Path) -> Path:
@@ -117,16 +115,27 @@ def _is_safetensors(path: Path) -> bool:
 
 
 def _open_safetensors(path: Path) -> Mapping[str, tuple[tuple[int, ...], Any]]:
-    """Judged by our own words first, mapped by the library."""
     size = path.stat().st_size
     length = header_length(_first(path, PREFIX), path.name, size)
     slots, _ = parse_header(_first(path, PREFIX + length)[PREFIX:], path.name, size)
+    return {name: (slot.shape, slot) for name, slot in slots.items()}
+
+
+def _mapped(path: Path, slot: Slot) -> torch.Tensor:
+    """The tensor's own bytes and no more: a whole file may be larger than what can be mapped."""
+    dtype = TORCH[slot.dtype]
+    if not slot.size:
+        return torch.empty(slot.shape, dtype=dtype)
     try:
         with sentences(path):
-            file = safe_open(path, framework="pt")
-    except SafetensorError:
-        raise damaged(path.name) from None
-    return {name: (slot.shape, file) for name, slot in slots.items()}
+            # Copy on write: torch wants writable memory, the file stays as it is.
+            raw: Any = np.memmap(path, np.uint8, "c", slot.start, (slot.size,))
+    except ValueError:
+        raise EmbtieError(f"{path.name} was cut short while it was read.", _AGAIN) from None
+    known = torch.from_numpy(raw)
+    if slot.start % dtype.itemsize:
+        known = known.clone()
+    return known.view(dtype).reshape(slot.shape)
 
 
 def _open_pickle(path: Path) -> Mapping[str, tuple[tuple[int, ...], Any]]:
