@@ -3,8 +3,10 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import huggingface_hub
+import huggingface_hub.utils
 from huggingface_hub import errors
 
 from embtie_widgets.errors import EmbtieError
@@ -13,18 +15,24 @@ from embtie_widgets.sources import architecture
 from embtie_widgets.sources import listing as listings
 from embtie_widgets.sources.checkpoint import Checkpoint, lone_file
 from embtie_widgets.sources.files import FolderFiles, optional_json
-from embtie_widgets.sources.hub_faults import explain
+from embtie_widgets.sources.hub_faults import explain, why
 from embtie_widgets.sources.hub_files import HubFiles
 from embtie_widgets.sources.listing import listing_of
 from embtie_widgets.sources.sourced import plain_config
 
-_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?")
+# Exported, but not so that a type checker sees it.
+_utils: Any = huggingface_hub.utils
+_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _WEIGHTS = (".safetensors", ".bin")
 
 
 def is_hub_id(ref: str) -> bool:
     """Whether the name could be a model on the hub: `owner/name` or an old plain `name`."""
-    return _ID.fullmatch(ref) is not None and ".." not in ref and "--" not in ref
+    try:
+        _utils.validate_repo_id(ref)
+    except errors.HFValidationError:
+        return False
+    return _ID.fullmatch(ref) is not None
 
 
 def open_hub(
@@ -46,7 +54,7 @@ def open_hub(
         cached = _from_caches(ref, revision, fault, progress)
         if cached is None or isinstance(error, errors.RevisionNotFoundError):
             raise fault from None
-        note = f"The copy in the local cache was used. {fault.message}"
+        note = f"The copy in the local cache was used. {why(error, ref, revision)}"
         return *cached, [note]
     listings.remember(listing)
     return files, listing.commit, []

@@ -15,13 +15,31 @@ def explain(error: Any, ref: str, revision: str | None, file: str = "") -> Embti
     if isinstance(error, EmbtieError):
         return error
     if isinstance(error, errors.RevisionNotFoundError):
-        return EmbtieError(f"'{ref}' has no revision '{revision}'.", _revisions(ref))
-    what = next((kind for kind, fits in _FAULTS.items() if fits(error)), "unreachable")
+        return EmbtieError(f"'{ref}' has no revision '{revision or 'main'}'.", _revisions(ref))
+    error = _answer(error)
+    what = _kind(error)
     message, hint = _WORDS[what]
     at = f" at revision '{revision}'" if revision else ""
     given = {"ref": ref, "at": at, "file": file or "of that name", "status": status_of(error)}
     kind = EmbtieError if what in _LASTING else Interrupted
     return kind(message.format(**given), hint)
+
+
+def why(error: Any, ref: str, revision: str | None) -> str:
+    """The fault alone, for a note on what was found in spite of it."""
+    told = error.__context__ if isinstance(error, EmbtieError) else error
+    return _REASONS.get(_kind(_answer(told)), explain(error, ref, revision).message)
+
+
+def _kind(error: Any) -> str:
+    return next((kind for kind, fits in _FAULTS.items() if fits(error)), "unreachable")
+
+
+def _answer(error: Any) -> Any:
+    """What the hub answered, where the hub library takes that for not being reached."""
+    cause = getattr(error, "__cause__", None)
+    hidden = isinstance(error, errors.LocalEntryNotFoundError) and status_of(cause) is not None
+    return cause if hidden else error
 
 
 # In this order: the first that fits is told.
@@ -81,6 +99,12 @@ _WORDS = {
         "the local cache.",
         _OFFLINE,
     ),
+}
+
+_REASONS = {
+    "uncached": "The hub cannot be reached.",
+    "offline": "The hub library is set to offline.",
+    "unreachable": "The hub cannot be reached.",
 }
 
 
