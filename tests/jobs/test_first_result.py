@@ -13,6 +13,7 @@ def test_the_shipped_result_is_what_the_shipped_pair_gives_today() -> None:
     assert shipped is not None
     assert shipped.tokens == now.tokens
     assert shipped.hashes == now.hashes
+    assert (shipped.models, shipped.notes) == (now.models, now.notes)
     assert shipped.settings == now.settings | {"cached": True}
     for name, part in now.comparisons.items():
         np.testing.assert_allclose(shipped.comparisons[name].cosine, part.cosine, atol=1e-5)
