@@ -43,12 +43,12 @@ def one(opened: Visit) -> Visit:
         if opened.page.locator(".embtie-app").get_by_label(label).input_value() != value:
             opened.fill(label, value)
     opened.page.get_by_placeholder("Search tokens").fill("")
-    clear = opened.page.get_by_role("button", name="Clear selection")
-    if clear.is_enabled():
-        clear.click()
     opened.press("Linear")
     opened.page.get_by_text("linear map, centred").wait_for()
     opened.wait_for_answer()
+    clear = opened.page.get_by_role("button", name="Clear selection")
+    if clear.is_enabled():
+        clear.click()
     assert opened.errors == []
     return opened
 
