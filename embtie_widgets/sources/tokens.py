@@ -1,13 +1,14 @@
 """Which token owns which row: byte keys by row, from whatever describes the vocabulary."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.sources import spelling
+from embtie_widgets.sources import piece_files, spelling
 from embtie_widgets.sources.files import Files, optional_json
 from embtie_widgets.sources.reading import check_start, local_path, read_json, sentences
 from embtie_widgets.sources.spelling import Spelling
@@ -15,6 +16,7 @@ from embtie_widgets.sources.spelling import Spelling
 _EXPECTED = (
     "Expected a list of tokens, a mapping from token to row, a tokenizer, or a .txt or .json file."
 )
+_PIECE_FILE = re.compile(r"tekken\.json|.*\.(model|tiktoken|spm)|tokenizer\.model\..*")
 
 
 @dataclass
@@ -54,14 +56,17 @@ def read_vocabulary(source: Any) -> Vocabulary:
 
 
 def of_checkpoint(files: Files) -> Vocabulary | None:
-    """The tokens of a checkpoint's own tokenizer files; None where it has none that is read.
+    """The tokens of a checkpoint's own tokenizer files; None where it has none.
 
     A damaged tokenizer costs the token texts, not the matrices: it is noted.
     """
     try:
-        return _of_checkpoint(files)
+        found = _of_checkpoint(files)
     except EmbtieError as error:
         return Vocabulary(notes=[f"Tokens are not shown: {error.message}"])
+    if found is not None and not found.keys and not found.notes:
+        found.notes.append("Tokens are not shown: the tokenizer's files hold none.")
+    return found
 
 
 def from_value(value: Any) -> Vocabulary:
@@ -93,7 +98,7 @@ def from_list(tokens: Iterable[str | bytes | None]) -> Vocabulary:
 def _of_checkpoint(files: Files) -> Vocabulary | None:
     tokenizer = optional_json(files, "tokenizer.json")
     if tokenizer is not None:
-        return from_value(tokenizer)
+        return _with_listed(from_value(tokenizer), files)
     vocab = optional_json(files, "vocab.json")
     if isinstance(vocab, Mapping):
         return _from_mapping(vocab, _added(files))
@@ -102,15 +107,51 @@ def _of_checkpoint(files: Files) -> Vocabulary | None:
         vocabulary = Vocabulary()
         for row, line in enumerate(lines):
             vocabulary.add(line.decode("utf-8", errors="replace"), row, spelling.wordpiece)
-        return vocabulary
-    known = {"tokenizer.model", "spiece.model", "qwen.tiktoken", "tiktoken.model"}
-    if found := sorted(known & files.names()):
-        note = (
-            f"Tokens are not shown: {found[0]} is not read. Save the tokenizer with "
-            "transformers to get a tokenizer.json, or give a token list."
+        return _with_listed(vocabulary, files)
+    known = sorted(name for name in files.names() if _PIECE_FILE.fullmatch(name))
+    return _of_pieces(files, known[0]) if known else None
+
+
+def _of_pieces(files: Files, name: str) -> Vocabulary:
+    """From a file of pieces; of some families rows are shifted, so only the sure ones are read."""
+    if name != "tokenizer.model" and not name.endswith(".tiktoken"):
+        return Vocabulary(
+            notes=[
+                f"Tokens are not shown: {name} is not read. Save the tokenizer with transformers "
+                "to get a tokenizer.json, or give a token list."
+            ]
         )
-        return Vocabulary(notes=[note])
-    return None
+    path = files.path(name)
+    check_start(path)
+    with sentences(path):
+        data = path.read_bytes()
+    vocabulary = Vocabulary()
+    if piece_files.is_ranked(data):
+        vocabulary.keys |= piece_files.ranked(data, name)
+    else:
+        for row, (key, raw) in enumerate(piece_files.pieces(data, name)):
+            vocabulary.keys[row] = key
+            vocabulary.byte_rows |= {row} if raw else set()
+    vocabulary.notes.append(
+        f"Tokens are those of {name}; special tokens that only the model's code names have none."
+    )
+    return _with_listed(vocabulary, files)
+
+
+def _with_listed(vocabulary: Vocabulary, files: Files) -> Vocabulary:
+    """With what is listed beside the tokenizer, where neither token nor row is taken."""
+    try:
+        added = _added(files)
+        for row in added.values():
+            _check_row(row)
+    except EmbtieError as error:
+        vocabulary.notes.append(f"Tokens added beside the tokenizer are not shown: {error.message}")
+        return vocabulary
+    taken = set(vocabulary.keys.values())
+    for token, row in added.items():
+        if row not in vocabulary.keys and spelling.utf8(token) not in taken:
+            vocabulary.add(token, row, spelling.plain)
+    return vocabulary
 
 
 def _added(files: Files) -> dict[str, Any]:

@@ -168,11 +168,16 @@ def test_vocab_txt_is_wordpiece(tmp_path: Path) -> None:
     assert found.by_row(3) == [b"[PAD]", b" the", b"s"]
 
 
-def test_a_tokenizer_that_is_not_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.model").write_bytes(b"\x0a\x01")
+@pytest.mark.parametrize(
+    "name",
+    ["spiece.model", "sentencepiece.bpe.model", "spm.model", "source.spm", "tekken.json",
+     "tokenizer.model.v3", "tiktoken.model"],
+)  # fmt: skip
+def test_a_tokenizer_that_is_not_read_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"\x0a\x01")
     found = of_checkpoint(FolderFiles(tmp_path))
     assert found is not None
-    assert "tokenizer.model is not read" in found.notes[0]
+    assert f"{name} is not read" in found.notes[0]
     assert of_checkpoint(FolderFiles(tmp_path.parent)) is None
 
 

@@ -1,0 +1,99 @@
+"""Token lists in files of pieces: SentencePiece's tokenizer.model and the rank files of tiktoken.
+
+Neither says which special tokens the model adds behind them; what stands beside them in the
+checkpoint does, or else nothing that may be read does.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+from embtie_widgets.errors import EmbtieError
+
+_RANKED = re.compile(rb"([A-Za-z0-9+/]+=*) (\d+)")
+_BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_VARINT, _FIXED64, _SIZED, _FIXED32 = 0, 1, 2, 5
+_PIECES, _TEXT, _KIND, _RAW_BYTE = 1, 1, 3, 6
+_SPACE_MARK = "\u2581"
+
+
+def is_ranked(data: bytes) -> bool:
+    """Whether a file starts as tiktoken's do: a token in base64 and its rank, a line each."""
+    return _RANKED.fullmatch(data.split(b"\n", 1)[0].rstrip(b"\r")) is not None
+
+
+def ranked(data: bytes, name: str) -> Iterator[tuple[int, bytes]]:
+    """Row and bytes of every token of such a file."""
+    lines = [line for line in data.splitlines() if line]
+    found = [match for line in lines if (match := _RANKED.fullmatch(line))]
+    # A last line that is cut claims the row of another.
+    if len({int(match[2]) for match in found}) != len(lines):
+        raise _damaged(name)
+    try:
+        yield from ((int(match[2]), base64.b64decode(match[1], validate=True)) for match in found)
+    except (binascii.Error, ValueError):
+        raise _damaged(name) from None
+
+
+def pieces(data: bytes, name: str) -> Iterator[tuple[bytes, bool]]:
+    """Bytes of every piece of a SentencePiece model, in the order of rows, and whether it is a
+    raw byte."""
+    ended = False
+    try:
+        for number, value in _fields(data):
+            if number == _PIECES and isinstance(value, bytes):
+                yield _piece(dict(_fields(value)))
+            ended |= number != _PIECES
+    except (IndexError, ValueError):
+        raise _damaged(name) from None
+    # The settings of the training come last, and are never left out.
+    if not ended:
+        raise _damaged(name)
+
+
+def _piece(held: dict[int, bytes | int]) -> tuple[bytes, bool]:
+    text = held[_TEXT] if isinstance(held.get(_TEXT), bytes) else b""
+    spelled = bytes(text).decode()
+    raw = _BYTE_PIECE.fullmatch(spelled) if held.get(_KIND) == _RAW_BYTE else None
+    if raw:
+        return bytes([int(raw[1], 16)]), True
+    return spelled.replace(_SPACE_MARK, " ").encode(), False
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
+    """Number and value of every field of a message in Protocol Buffers' wire format."""
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        kind = key & 7
+        if kind == _VARINT:
+            value, at = _varint(data, at)
+            yield key >> 3, value
+            continue
+        if kind == _SIZED:
+            size, at = _varint(data, at)
+        elif kind in (_FIXED32, _FIXED64):
+            size = 4 if kind == _FIXED32 else 8
+        else:
+            raise ValueError
+        if at + size > len(data):
+            raise ValueError
+        yield key >> 3, data[at : at + size]
+        at += size
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for place in range(10):
+        byte = data[at + place]
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return value, at + place + 1
+    raise ValueError
+
+
+def _damaged(name: str) -> EmbtieError:
+    return EmbtieError(
+        f"{name} is cut short, or no token list of a known form.", "Download it again."
+    )
