@@ -229,8 +229,10 @@ def test_folders_are_read_where_they_lie(tmp_path: Path) -> None:
     assert same.what == ("the input matrix", "the output matrix")
     assert same.names == ("checkpoint-20", "checkpoint-500")
     assert report.hashes["checkpoint-3: input"] == report.rows[0].hashes["input"]
-    named = run(CheckpointsRequest(str(tmp_path), revisions=("step20",)))
+    named = run(CheckpointsRequest(str(tmp_path), revisions=("step20", "step99")))
     assert [r.name for r in named.rows if r.state == "loaded"] == ["checkpoint-20"]
+    assert row(named, "step99").state == "skipped"
+    assert "no checkpoint 'step99'" in row(named, "step99").reason
 
 
 def test_a_model_without_checkpoints_is_told(tmp_path: Path) -> None:

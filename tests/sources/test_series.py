@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import save_file
 
 from embtie_widgets.errors import Cancelled, EmbtieError
+from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources.load import load
 from embtie_widgets.sources.series import list_revisions, load_series
 from tests.sources.models import llama, randomised, saved
@@ -41,6 +42,14 @@ def test_checkpoint_folders_are_listed_by_step_and_loaded_bit_for_bit(trained: P
     frame = series.to_frame()
     assert frame["steps since the one before"].tolist()[1:] == [17, 980]
     assert series.notes == []
+
+
+def test_a_series_holds_equal_token_lists_once_and_takes_a_reference() -> None:
+    series = load_series(ModelRef("nano-untied"), ["step0", "step700"])
+    first, last = series.loaded
+    assert first.tokens is last.tokens
+    assert first.hashes["input"] != last.hashes["input"]
+    assert last.hashes["input"] == load("nano-untied", "step700").hashes["input"]
 
 
 def test_equal_matrices_of_different_steps_are_told(trained: Path) -> None:
