@@ -110,7 +110,7 @@ class CheckpointsPanel(Panel):
         self.caption = w.HTML().add_class("ep-caption")
         self.slider = StepSlider(label="Checkpoint")
         self.slider.observe(self.callback(self._slid), "index")
-        self.about, self.code = w.HTML(), CopyButton(label="Copy code", disabled=True)
+        self.about, self.code = w.HTML(), CopyButton(label="Copy line", disabled=True)
         self.code.title = "The line that loads this checkpoint without the page"
         self.table, self.notes = w.HTML(), w.HTML()
         drawn = card("", self.scale, self.chart, self.caption)
