@@ -30,7 +30,6 @@ def test_the_figure_ends_on_the_result_that_the_words_are_of(visit: Callable[...
         assert one.evaluate(_DRAWN) == one.evaluate(_TABLE)
         total = "trace => [...trace.y].reduce((sum, value) => sum + value, 0)"
         counts = one.evaluate(
-            "document.querySelector('.ep-histogram .js-plotly-plot').data.slice(0, 3)"
-            f".map({total})"
+            f"document.querySelector('.ep-histogram .js-plotly-plot').data.slice(0, 3).map({total})"
         )
         assert counts == [4096] * 3
