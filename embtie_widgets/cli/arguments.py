@@ -52,7 +52,7 @@ def _add_run(add: Add) -> None:
         "--out",
         type=Path,
         metavar="FOLDER",
-        help="write request.json, result.json, tokens.csv and figure.html into this folder",
+        help="write request.json, result.json, a table (.csv) and figure.html into this folder",
     )
     running.set_defaults(command=run)
 

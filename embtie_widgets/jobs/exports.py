@@ -53,11 +53,12 @@ def csv_bytes(request: Request, result: Any, positions: Collection[int] | None =
 
 
 def files(request: Request, result: Any, page: str) -> dict[str, bytes]:
-    """Request, summary, tokens and the offline page, by file name."""
+    """Request, summary, rows and the offline page, by file name."""
+    table = "tokens.csv" if hasattr(result, "tokens") else "table.csv"
     return {
         "request.json": (to_json(request, indent=2) + "\n").encode(),
         "result.json": summary_json(request, result).encode(),
-        "tokens.csv": csv_bytes(request, result),
+        table: csv_bytes(request, result),
         "figure.html": page.encode(),
     }
 

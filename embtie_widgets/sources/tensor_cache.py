@@ -270,5 +270,9 @@ def _part(path: Path, wanted: Wanted) -> Iterator[Part]:
 
 
 def spoken(size: float) -> str:
-    """A number of bytes in words: 0 MB, 412 MB, 1.4 GB."""
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+    """A number of bytes in words: 66 kB, 412 MB, 1.4 GB."""
+    if size >= 1e9:
+        return f"{size / 1e9:.1f} GB"
+    if size < 1:
+        return "nothing"
+    return f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"

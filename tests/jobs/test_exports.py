@@ -45,3 +45,8 @@ def test_the_archive_reopens_to_the_same_request():
         names = {"request.json", "result.json", "tokens.csv", "figure.html"}
         assert set(archive.namelist()) == names
         assert read_request(archive.read("request.json").decode()) == REQUEST
+
+
+def test_the_table_is_called_after_tokens_only_where_it_lists_them():
+    report = ew.run(ew.ParametersRequest())
+    assert "table.csv" in exports.files(ew.ParametersRequest(), report, "")
