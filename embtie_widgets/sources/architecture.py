@@ -5,17 +5,17 @@ One generic rule on names and shapes, and a registry of families that it would g
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.sources import blocks, configuration, families, names
 from embtie_widgets.sources.configuration import Config
 from embtie_widgets.sources.families import Family
-from embtie_widgets.sources.names import Modules, ends_with
+from embtie_widgets.sources.names import Modules, Shapes, ends_with, shape_of
 from embtie_widgets.sources.scales import Scales, read_scales
+from embtie_widgets.sources.unknown import unknown
 
-Shapes = Mapping[str, tuple[int, ...] | None]
 _TRANSFORM = re.compile(r"(predictions|head)(\.transform)?\.dense$|(^|\.)vocab_transform$")
 _SAVE = "Save the one you mean as a .npy or .safetensors file and load that."
 
@@ -66,7 +66,7 @@ def resolve(config: Config, shapes: Shapes, weightless: Iterable[str] = ()) -> L
     E = _choose_input(family, modules, shapes, size)
     U = _choose_output(family, modules, shapes, E, size)
     if E is None and U is None:
-        raise _unknown(config, modules)
+        raise unknown(config, modules, shapes, size)
     chosen = {role: path for role, path in (("input", E), ("output", U)) if path is not None}
     bias = _bias(family, modules, shapes, U)
     layers, count = blocks.find(shapes, family, E, configuration.layer_count(config))
@@ -88,11 +88,6 @@ def resolve(config: Config, shapes: Shapes, weightless: Iterable[str] = ()) -> L
     )
 
 
-def _shape(shapes: Shapes, modules: Modules, path: str | None) -> tuple[int, ...] | None:
-    name = names.weight_name(modules, path)
-    return None if name is None else shapes.get(name)
-
-
 def _choose_input(family: Family, modules: Modules, shapes: Shapes, size: int | None) -> str | None:
     held = [path for path in modules if names.holds_matrix(modules[path])]
     if family.input is not None:
@@ -101,7 +96,7 @@ def _choose_input(family: Family, modules: Modules, shapes: Shapes, size: int | 
         candidates = [p for p in held if _is_input(p) and not names.is_foreign(p)]
     fitting: dict[str, tuple[int, ...]] = {}
     for path in candidates:
-        shape = _shape(shapes, modules, path)
+        shape = shape_of(shapes, modules, path)
         if shape is None or len(shape) == 2 or names.is_packed(modules[path]):
             fitting[path] = _input_score(path, shape, size)
     best = max(fitting.values(), default=())
@@ -157,7 +152,7 @@ def _fits_input(
     path: str, modules: Modules, shapes: Shapes, E: str | None, size: int | None
 ) -> bool:
     """Whether a head with an everyday name has the height and width of the token matrix."""
-    head, table = _shape(shapes, modules, path), _shape(shapes, modules, E)
+    head, table = shape_of(shapes, modules, path), shape_of(shapes, modules, E)
     if head is None:
         return True
     tall = len(head) == 2 and head[0] >= (size or (table[0] if table else 0))
@@ -195,28 +190,3 @@ def _has_head(config: Config, family: Family, E: str | None, head: str | None) -
     # A base model is saved without the prefix that a class with a head puts before it.
     root, *rest = names.plain(E).split(".")
     return bool(rest) and root not in names.INPUT_LEAVES | {"encoder", "decoder"}
-
-
-def _unknown(config: Config, modules: Modules) -> EmbtieError:
-    own = [p for p in names.own(modules) if names.holds_matrix(modules[p])]
-    close = [p for p in own if re.search(r"emb|tok|vocab|wte|head|out", p.rsplit(".", 1)[-1])]
-    tensors = [name for p in close[:5] if (name := names.weight_name(modules, p)) is not None]
-    listed = ", ".join(sorted(tensors))
-    what = f"the closest names are {listed}" if tensors else "no name comes close"
-    return EmbtieError(
-        f"This checkpoint's layout is not known: no tensor is clearly the token matrix; {what}.",
-        f"{_register_hint(config, close)} Or save the matrix you mean as a .npy or .safetensors "
-        "file and load that.",
-    )
-
-
-def _register_hint(config: Config, close: list[str]) -> str:
-    kind = next(iter(configuration.families_of(config)), "")
-    if not kind:
-        return "Give its config.json a model_type, then it can be registered."
-    output = next((p for p in close if re.search(r"head|out", p.rsplit(".", 1)[-1])), "...")
-    table = next((p for p in close if p != output), "...")
-    return (
-        "Register the layout in three lines, then load again: import embtie_widgets as ew; "
-        f'ew.register_family("{kind}", input="{table}", output="{output}"); ew.load(...).'
-    )

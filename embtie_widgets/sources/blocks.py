@@ -8,6 +8,7 @@ from embtie_widgets.sources import names
 from embtie_widgets.sources.families import NONE, Family
 from embtie_widgets.sources.names import ends_with
 
+_NUMBER = re.compile(r"\.([0-9]{1,9})(?=\.|$)")
 _NORM = re.compile(r"(^|_)(norm|ln|layernorm|rmsnorm)(_|$)")
 _FINAL = re.compile(r"(^|_)(final|f|out|last)(_|$)")
 _OTHER = re.compile(r"emb|input|pre_|post_attention|_in(_|$)")
@@ -24,11 +25,10 @@ def find(
     numbers: dict[str, set[int]] = {}
     held: dict[str, int] = {}
     for name in tensors:
-        parts = name.split(".")
-        at = next((i for i, part in enumerate(parts) if part.isdigit()), 0)
-        path = ".".join(parts[:at])
-        if at and not names.is_foreign(path):
-            numbers.setdefault(path, set()).add(int(parts[at]))
+        found = _NUMBER.search(name)
+        path = name[: found.start()] if found else ""
+        if found and path and not names.is_foreign(path):
+            numbers.setdefault(path, set()).add(int(found[1]))
             held[path] = held.get(path, 0) + 1
     if family.layers is not None:
         chosen = [p for p in numbers if ends_with(p, (family.layers,))]

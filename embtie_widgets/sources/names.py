@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 Modules = Mapping[str, set[str]]
+Shapes = Mapping[str, tuple[int, ...] | None]
 
 INPUT_LEAVES = {
     "embed_tokens", "wte", "embed_in", "word_embeddings", "word_embedding", "tok_embeddings",
@@ -46,6 +48,9 @@ def modules_of(names: Iterable[str]) -> dict[str, set[str]]:
     """
     modules: dict[str, set[str]] = {}
     for name in names:
+        # Large models have a hundred thousand tensors in blocks; a name's end has at most 3 parts.
+        if any(map(str.isdigit, name.split(".")[:-3])):
+            continue
         path, parameter = _split(name)
         if not any(part.isdigit() for part in path.split(".")):
             modules.setdefault(path, set()).add(parameter)
@@ -89,6 +94,7 @@ def heads(modules: Modules) -> list[str]:
     return [path for path in named if not is_foreign(path.rpartition(".")[0])]
 
 
+@lru_cache(maxsize=4096)
 def is_foreign(path: str) -> bool:
     """Whether a part of the path says that it is not the language model's own."""
     return any(_FOREIGN.search(part) for part in path.split("."))
@@ -120,3 +126,9 @@ def weight_name(modules: Modules, path: str | None) -> str | None:
         if parameter in held:
             return f"{path}.{parameter}"
     return path if "" in held else f"{path}.{min(held)}"
+
+
+def shape_of(shapes: Shapes, modules: Modules, path: str | None) -> tuple[int, ...] | None:
+    """The shape of the module's matrix; None where it has none, or none that can be known."""
+    name = weight_name(modules, path)
+    return None if name is None else shapes.get(name)

@@ -265,6 +265,41 @@ def test_an_unknown_layout_shows_the_lines_that_register_it(registered: None) ->
     assert (layout.layers, layout.layer_count) == ("core.stack", 2)
 
 
+@pytest.mark.parametrize(
+    ("names", "output"),
+    [
+        (["core.tokenz", "core.unemb"], True),
+        (["a", "b"], False),
+        (["transformer.tok"], False),
+        (["wibble"], False),
+        (['a"b.embx', "out"], True),
+        (["word_emb", "position_emb"], False),
+        (["m.embeddingz", "m.headz"], True),
+    ],
+    ids=lambda value: "" if isinstance(value, bool) else "+".join(value),
+)
+def test_the_lines_of_the_message_run_as_they_stand(
+    registered: None, tmp_path: Path, names: list[str], output: bool
+) -> None:
+    tensors = {f"{name}.weight": random(32, 8) for name in names}
+    tensors |= {"between.weight": random(8, 8), "m.blocks.0.w.weight": random(64, 8)}
+    folder = handmade(tmp_path, {"model_type": "odd", "vocab_size": 32}, **tensors)
+    with pytest.raises(ew.EmbtieError) as caught:
+        ew.load(folder)
+    line = caught.value.hint.split("again: ")[1].split("; ew.load(...)")[0]
+    exec(line, {})
+    loaded = ew.load(folder)
+    assert loaded.settings["tensors"]["input"] == f"{names[0]}.weight"
+    assert loaded.settings["tensors"].get("output") == (f"{names[1]}.weight" if output else None)
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "\u0663", "9" * 5000, "1" * 10])
+def test_a_block_with_an_odd_number_is_no_crash(number: str) -> None:
+    held = {"model.embed_tokens.weight": (32, 8), f"model.layers.{number}.w.weight": (8, 8)}
+    layout = resolve({"model_type": "llama"}, held)
+    assert (layout.input, layout.layer_count) == ("model.embed_tokens.weight", 0)
+
+
 def test_a_registered_family_is_loaded_and_listed(registered: None, tmp_path: Path) -> None:
     ew.register_family(
         "odd", input="tokens_table.weight", output="out_table", norm="closing", tied=True
