@@ -13,6 +13,9 @@ from embtie_widgets.sources.reading import TensorFile, read_json
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _SINGLES = ("model.safetensors", "pytorch_model.bin")
 
+_UNREAD = (".h5", ".msgpack", ".pth", ".pt", ".ckpt", ".onnx", ".npz", ".ot")
+_EXPECTED = "Expected model.safetensors, a sharded checkpoint with its index, or pytorch_model.bin."
+
 
 class Tensors(Mapping[str, "tuple[int, ...] | None"]):
     """Named tensors: their shapes as a mapping, their values on demand."""
@@ -22,6 +25,10 @@ class Tensors(Mapping[str, "tuple[int, ...] | None"]):
     @abstractmethod
     def read(self, name: str) -> torch.Tensor:
         """The tensor as stored, mapped where the format allows it."""
+
+    def take_unlisted(self, name: str) -> frozenset[str]:
+        """Take in what the file of this tensor holds beyond an index; the names of that."""
+        return frozenset()
 
 
 class SingleFile(Tensors):
@@ -76,6 +83,13 @@ class Checkpoint(Tensors):
     def read(self, name: str) -> torch.Tensor:
         """The tensor as stored, mapped where the format allows it."""
         return self._holder(name).read(name)
+
+    def take_unlisted(self, name: str) -> frozenset[str]:
+        """Take in what the file of this tensor holds beyond an index; the names of that."""
+        file = self.file_of(name)
+        unlisted = frozenset(self._open(file).names()) - self._where.keys()
+        self._where |= dict.fromkeys(unlisted, file)
+        return unlisted
 
     def file_of(self, name: str) -> str:
         """The file that holds the tensor, or should."""
@@ -143,11 +157,28 @@ def _other_name(name: str, present: frozenset[str]) -> str:
             f"'{name}' holds parts of a checkpoint but no index that lists them.",
             "Download model.safetensors.index.json and every part it names.",
         )
+    if not weights:
+        raise _no_weights(name, present)
     if len(weights) != 1:
         raise EmbtieError(
-            f"'{name}' holds {'no' if not weights else 'several'} weights files"
-            f"{': ' + ', '.join(weights[:5]) if weights else ''}.",
-            "Expected model.safetensors, a sharded checkpoint with its index, or "
-            "pytorch_model.bin.",
+            f"'{name}' holds several weights files: {', '.join(weights[:5])}.",
+            _EXPECTED,
         )
     return weights[0]
+
+
+def _no_weights(name: str, present: frozenset[str]) -> EmbtieError:
+    """The refusal, with what is there instead."""
+    other = sorted(file for file in present if file.endswith((".gguf", *_UNREAD)))
+    if not other:
+        return EmbtieError(f"'{name}' holds no weights files.", _EXPECTED)
+    listed = ", ".join(other[:5])
+    if other[0].endswith(".gguf"):
+        return EmbtieError(
+            f"'{name}' holds GGUF files: {listed}.",
+            "Name one of these files itself, downloaded to this machine.",
+        )
+    return EmbtieError(
+        f"'{name}' holds weights only in a form that is not read: {listed}.",
+        f"{_EXPECTED} transformers can convert some of the others.",
+    )

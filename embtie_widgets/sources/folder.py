@@ -27,7 +27,7 @@ def read_checkpoint(files: Files, kind: str) -> Sourced:
 
 def read_tensors(checkpoint: Tensors, config: Config, kind: str, name: str) -> Sourced:
     """The matrices among named tensors, by the configuration that came with them."""
-    layout = architecture.resolve(config, checkpoint)
+    layout = _layout(config, checkpoint)
     if unread := _unread(layout, "input"):
         raise EmbtieError(
             f"The input matrix of '{name}' {unread}.",
@@ -53,6 +53,20 @@ def read_tensors(checkpoint: Tensors, config: Config, kind: str, name: str) -> S
         scales=_scales(config, layout),
         notes=[*checkpoint.notes, *_config_notes(config)],
     )
+
+
+def _layout(config: Config, checkpoint: Tensors) -> Layout:
+    """By what an index lists; where it lists no head, by all that the input's file holds."""
+    layout = architecture.resolve(config, checkpoint)
+    if layout.output is not None or layout.input is None:
+        return layout
+    unlisted = checkpoint.take_unlisted(layout.input)
+    if not unlisted:
+        return layout
+    layout = architecture.resolve(config, checkpoint)
+    if layout.output in unlisted:
+        checkpoint.notes.append(f"{layout.output} is stored, though the index does not list it.")
+    return layout
 
 
 def _unread(layout: Layout, role: str) -> str:

@@ -40,6 +40,11 @@ def load(
     row, a tokenizer, or the path of a .txt or .json file.  What is fetched from the hub is told
     to `progress` in bytes, which may stop it between two chunks.
     """
+    if not isinstance(revision, str | None):
+        raise EmbtieError(
+            f"A revision is a name, not a {type(revision).__name__}.",
+            "Write it as text, such as 'step1000' or a commit.",
+        )
     model = ref if isinstance(ref, ModelRef) else None
     if model is not None:
         if revision is not None and revision != model.revision:

@@ -86,6 +86,42 @@ def test_without_the_inputs_shard_the_missing_file_is_named(sharded: Path) -> No
     assert missing.name in message(sharded)
 
 
+@pytest.mark.parametrize("flag", [True, False])
+def test_a_head_that_is_stored_counts_though_the_index_does_not_list_it(
+    tmp_path: Path, flag: bool
+) -> None:
+    folder = saved(llama(), tmp_path / "model")
+    edit_config(folder, tie_word_embeddings=flag)
+    (folder / INDEX).write_text(json.dumps({"weight_map": {EMBED: "model.safetensors"}}))
+    loaded = ew.load(folder)
+    assert loaded.tied == "untied"
+    assert loaded.output is not None
+    assert torch.equal(loaded.output, load_file(folder / "model.safetensors")[HEAD])
+    assert any(HEAD in note and "does not list" in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize("revision", [3, b"main", ["step1"]])
+def test_a_revision_that_is_no_text_is_refused(revision: Any) -> None:
+    with pytest.raises(ew.EmbtieError, match="revision is a name"):
+        ew.load("nano-tied", revision)
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("model.q8.gguf", "holds GGUF files: model.q8.gguf"),
+        ("tf_model.h5", "not read: tf_model.h5"),
+        ("consolidated.00.pth", "not read: consolidated.00.pth"),
+        ("notes.md", "holds no weights files"),
+    ],
+)
+def test_a_folder_without_readable_weights_says_what_is_there(
+    tmp_path: Path, file: str, words: str
+) -> None:
+    (tmp_path / file).write_bytes(b"x")
+    assert words in message(tmp_path)
+
+
 def test_a_stray_single_file_is_left_alone(sharded: Path) -> None:
     before = ew.load(sharded)
     save_file({EMBED: torch.ones(64, 16)}, sharded / "model.safetensors")
