@@ -6,7 +6,17 @@ caller may raise `Cancelled` from it; that is the only way work is stopped.
 
 from collections.abc import Callable
 
+_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
 Progress = Callable[[str, int, int], None]
+
+
+def spoken(size: float) -> str:
+    """A number of bytes in words: 0 MB, 66 kB, 412 MB, 1.4 GB."""
+    if size < 1:
+        return "0 MB"
+    unit, name = next(pair for pair in _UNITS if size >= pair[0] or pair[0] == 1e3)
+    return f"{size / unit:.{1 if unit == 1e9 else 0}f} {name}"
 
 
 def silent(stage: str, done: int, total: int) -> None:

@@ -9,7 +9,7 @@ from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs import catalogue, catalogue_file
 from embtie_widgets.jobs import fetch as jobs
 from embtie_widgets.jobs.fetch import Plan
-from embtie_widgets.panels.words import size
+from embtie_widgets.progress import spoken
 from embtie_widgets.requests import ModelRef
 
 FAULT = 2
@@ -32,7 +32,7 @@ def fetch(arguments: argparse.Namespace) -> int:
             print(_line(plans[-1]))
         except EmbtieError as error:
             failed = _complain(error)
-    print(f"To fetch: {size(sum(plan.moved for plan in plans))}.", flush=True)
+    print(f"To fetch: {spoken(sum(plan.moved for plan in plans))}.", flush=True)
     if not arguments.dry_run:
         failed = sum(map(_carry_out, plans)) > 0 or failed
     return FAULT if failed else 0
@@ -64,7 +64,7 @@ def _line(plan: Plan) -> str:
     elif not plan.moved:
         said = f"all fetched, at {plan.commit[:12]}"
     else:
-        said = f"{size(plan.moved)} of {size(plan.whole)}, at {plan.commit[:12]}"
+        said = f"{spoken(plan.moved)} of {spoken(plan.whole)}, at {plan.commit[:12]}"
     return "\n".join([f"{_name(plan.model)}: {said}", *(f"  note: {note}" for note in plan.notes)])
 
 

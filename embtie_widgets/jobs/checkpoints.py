@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.progress import Progress, silent
+from embtie_widgets.progress import Progress, silent, spoken
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.results.checkpoints import (
     LISTED,
@@ -19,7 +19,6 @@ from embtie_widgets.results.checkpoints import (
 from embtie_widgets.sources import hub
 from embtie_widgets.sources.revisions import Revision, gaps, ordered, parse, spread
 from embtie_widgets.sources.series import each, is_remote, list_revisions
-from embtie_widgets.sources.tensor_cache import spoken
 
 _QUESTIONS = 6  # to the hub at a time
 _WEIGHTS = (".safetensors", ".bin")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import devices
+from embtie_widgets.progress import spoken
 from embtie_widgets.requests import AlignRequest, ModelRef
 
 Shape = tuple[int, int]
@@ -80,7 +81,7 @@ def refuse_too_large(request: AlignRequest, gathered: int = 0) -> None:
     for place, free in devices.free_bytes(request.device).items():
         if needed > free:
             raise EmbtieError(
-                f"This needs about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are "
+                f"This needs about {spoken(needed)} of memory, and {spoken(free)} are "
                 f"free on {place}.",
                 "Choose smaller models or the identity map, or close other work there.",
             )

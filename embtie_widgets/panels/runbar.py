@@ -5,7 +5,8 @@ from typing import Any
 import ipywidgets as w
 
 from embtie_widgets.panels.state import PanelState
-from embtie_widgets.panels.words import escape, seconds, size
+from embtie_widgets.panels.words import escape, seconds
+from embtie_widgets.progress import spoken
 
 
 class RunBar(w.HBox):
@@ -30,7 +31,7 @@ class RunBar(w.HBox):
         self._expected = (
             ""
             if estimate is None
-            else f"about {seconds(estimate.seconds)}, {size(estimate.bytes)} of memory"
+            else f"about {seconds(estimate.seconds)}, {spoken(estimate.bytes)} of memory"
         )
         self._draw()
 

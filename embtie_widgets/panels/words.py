@@ -32,11 +32,6 @@ def seconds(value: float) -> str:
     return f"{minutes} min {rest:02d} s"
 
 
-def size(value: float) -> str:
-    """A number of bytes: 12 MB, 1.4 GB."""
-    return f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
-
-
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str:
     """An HTML table of cells that are already HTML; the first column names the row."""
     top = "".join(f'<th scope="col">{cell}</th>' for cell in head)

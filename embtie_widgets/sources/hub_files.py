@@ -16,13 +16,12 @@ import huggingface_hub.utils
 from huggingface_hub import constants
 
 from embtie_widgets.errors import EmbtieError, Interrupted
-from embtie_widgets.progress import Progress, silent
+from embtie_widgets.progress import Progress, silent, spoken
 from embtie_widgets.sources.files import OneFile
 from embtie_widgets.sources.hub_faults import explain
 from embtie_widgets.sources.listing import Listing
 from embtie_widgets.sources.reading import TensorFile
 from embtie_widgets.sources.remote import RemoteTensors
-from embtie_widgets.sources.tensor_cache import spoken
 
 
 class HubFiles:

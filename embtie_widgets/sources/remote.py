@@ -15,12 +15,12 @@ import huggingface_hub.utils
 import torch
 
 from embtie_widgets.errors import EmbtieError, Interrupted
-from embtie_widgets.progress import Progress
+from embtie_widgets.progress import Progress, spoken
 from embtie_widgets.sources import tensor_cache
 from embtie_widgets.sources.header import PREFIX, Slot, header_length, parse_header
 from embtie_widgets.sources.hub_faults import explain, status_of
 from embtie_widgets.sources.listing import Listing
-from embtie_widgets.sources.tensor_cache import Sink, spoken
+from embtie_widgets.sources.tensor_cache import Sink
 from embtie_widgets.sources.tensor_entry import Wanted
 
 # Exported, but not so that a type checker sees it.

@@ -24,7 +24,7 @@ import psutil
 import torch
 
 from embtie_widgets.errors import EmbtieError, Interrupted
-from embtie_widgets.progress import Progress
+from embtie_widgets.progress import Progress, spoken
 from embtie_widgets.sources.header import TORCH
 from embtie_widgets.sources.place import tensors_folder
 from embtie_widgets.sources.reading import TensorFile
@@ -267,12 +267,3 @@ def _part(path: Path, wanted: Wanted) -> Iterator[Part]:
             with suppress(OSError):
                 path.unlink()
         raise
-
-
-def spoken(size: float) -> str:
-    """A number of bytes in words: 66 kB, 412 MB, 1.4 GB."""
-    if size >= 1e9:
-        return f"{size / 1e9:.1f} GB"
-    if size < 1:
-        return "nothing"
-    return f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"

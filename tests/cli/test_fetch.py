@@ -60,7 +60,7 @@ def test_a_pair_is_fetched_once_and_is_then_here_without_the_hub(
     assert [hit.value for hit in catalogue.search_pairs("on this machine")] == ["ours", "nano"]
     hub.forget()
     assert main(["fetch", "ours"]) == 0
-    assert "To fetch: nothing." in capsys.readouterr().out
+    assert "To fetch: 0 MB." in capsys.readouterr().out
     assert hub.sent(WEIGHTS) == 0
     hub.faults.api = hub.faults.files = (503, "")
     assert ew.load(UNTIED).tied == "untied"

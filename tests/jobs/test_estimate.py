@@ -61,7 +61,7 @@ def test_what_does_not_fit_is_refused_before_it_is_tried(monkeypatch):
     monkeypatch.setattr(estimate, "experience", _seen())
     request = ew.AlignRequest(a=LARGE, b=LARGE)
     monkeypatch.setattr(devices, "free_bytes", lambda _: {"this machine": 10**8})
-    with pytest.raises(EmbtieError, match=r"GB of memory, and 0.1 GB are free on this machine"):
+    with pytest.raises(EmbtieError, match=r"GB of memory, and 100 MB are free on this machine"):
         estimate.refuse_too_large(request)
     monkeypatch.setattr(devices, "free_bytes", lambda _: {"this machine": 10**12})
     estimate.refuse_too_large(request)
