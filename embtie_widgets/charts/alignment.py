@@ -51,21 +51,7 @@ def bins(
 
 def figure(result: PairAlignment, theme: str = "light") -> "Figure":
     """The chart as a plain figure with its caption inside, for exports."""
-    whole = figures.figure(spec(result), theme)
-    whole.update_layout(height=560, width=900, margin={"b": 150, "t": 60})
-    whole.add_annotation(
-        text=_wrapped(caption(result)),
-        xref="paper",
-        yref="paper",
-        x=0,
-        y=-0.32,
-        xanchor="left",
-        yanchor="top",
-        align="left",
-        showarrow=False,
-        font={"size": 11},
-    )
-    return whole
+    return figures.captioned(spec(result), caption(result), theme, 560, 150, -0.32)
 
 
 def spec(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY) -> dict[str, Any]:
@@ -260,12 +246,3 @@ def _layout(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY
         "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
         "legend2": {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"},
     }
-
-
-def _wrapped(text: str, width: int = 130) -> str:
-    import html
-    import textwrap
-
-    lines = textwrap.wrap(text, width)
-    # "$" starts a formula in plotly's texts.
-    return "<br>".join(html.escape(line).replace("$", "&#36;") for line in lines)

@@ -4,14 +4,13 @@ One lane for each stage and ingredient, all on one axis of steps, so that no gap
 it is.  Checkpoints with equal bytes are diamonds, joined by a comb below the lane.
 """
 
-import html
 import math
-import textwrap
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.charts import figures
+from embtie_widgets.charts.figures import plain
 from embtie_widgets.charts.files import offline_page
 from embtie_widgets.charts.steps import count, distance, kind, readout, round_values
 from embtie_widgets.results.checkpoints import (
@@ -42,22 +41,8 @@ _Lanes = dict[Track, int]
 def figure(result: CheckpointReport, theme: str = "light", scale: str = "log") -> "Figure":
     """The chart as a plain figure with its caption inside, for exports."""
     drawn = spec(result, scale)
-    whole = figures.figure(drawn, theme)
     height = drawn["layout"]["height"] + 100
-    whole.update_layout(height=height, width=900, margin={"b": 130, "t": 60})
-    whole.add_annotation(
-        text="<br>".join(map(_plain, textwrap.wrap(caption(result), 130))),
-        xref="paper",
-        yref="paper",
-        x=0,
-        y=-70 / (height - 190),
-        xanchor="left",
-        yanchor="top",
-        align="left",
-        showarrow=False,
-        font={"size": 11},
-    )
-    return whole
+    return figures.captioned(drawn, caption(result), theme, height, 130, -70 / (height - 190))
 
 
 def spec(result: CheckpointReport | None, scale: str = "log", chosen: str = "") -> dict[str, Any]:
@@ -163,7 +148,7 @@ def _x(result: CheckpointReport, row: Checkpoint, scale: str) -> float:
 
 
 def _traces(result: CheckpointReport | None, scale: str, chosen: str) -> list[dict[str, Any]]:
-    """Always the same six traces, so that a live figure can be changed in place."""
+    """Always the same six traces, so that the page changes them in place."""
     result = _of_one_axis(result)
     rows = result.rows if result else ()
     marked = {name: [r for r in rows if result and kind(result, r) == name] for name in _MARKS}
@@ -198,7 +183,7 @@ def _edge(symbol: str, color: str) -> dict[str, Any]:
 
 
 def _hover(result: CheckpointReport, row: Checkpoint) -> str:
-    lines = [f"<b>{_plain(row.name)}</b>", _plain(readout(result, row)), _plain(row.reason)]
+    lines = [f"<b>{plain(row.name)}</b>", plain(readout(result, row)), plain(row.reason)]
     return "<br>".join(line for line in lines if line)
 
 
@@ -288,8 +273,3 @@ def _lane_labels(result: CheckpointReport | None) -> list[str]:
         return []
     labels = [place.label for place in result.positions()[1]]
     return [*labels, "main"] if len(labels) < len(_lanes(result)) else labels
-
-
-def _plain(text: str) -> str:
-    """Any text as text: plotly takes tags for markup, and "$" for the start of a formula."""
-    return html.escape(text).replace("$", "&#36;")

@@ -1,6 +1,8 @@
 """Plotly figures from plain data and layout."""
 
+import html
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -37,3 +39,30 @@ def figure(spec: Mapping[str, Any], theme: str) -> "Figure":
         import plotly.graph_objects as go
 
     return go.Figure(data=spec["data"], layout={**spec["layout"], "template": template(theme)})
+
+
+def captioned(
+    spec: Mapping[str, Any], caption: str, theme: str, height: int, bottom: int, y: float
+) -> "Figure":
+    """A figure for exports with its caption inside: `bottom` pixels of margin below the chart,
+    the caption's top at `y`, in heights of the chart from its foot."""
+    whole = figure(spec, theme)
+    whole.update_layout(height=height, width=900, margin={"b": bottom, "t": 60})
+    whole.add_annotation(
+        text="<br>".join(map(plain, textwrap.wrap(caption, 130))),
+        xref="paper",
+        yref="paper",
+        x=0,
+        y=y,
+        xanchor="left",
+        yanchor="top",
+        align="left",
+        showarrow=False,
+        font={"size": 11},
+    )
+    return whole
+
+
+def plain(text: str) -> str:
+    """Any text as text: plotly takes tags for markup, and "$" for the start of a formula."""
+    return html.escape(text).replace("$", "&#36;")

@@ -4,11 +4,10 @@ The token matrices stand first in every bar, so that on the scale of shares thei
 off the axis.
 """
 
-import html
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.charts import figures
+from embtie_widgets.charts.figures import plain
 from embtie_widgets.charts.files import offline_page
 from embtie_widgets.charts.theme import ROLES, Mark, mark_of
 from embtie_widgets.results import ParameterReport, Parameters
@@ -49,21 +48,7 @@ def percent(share: float) -> str:
 
 def figure(result: ParameterReport, theme: str = "light", scale: str = "share") -> "Figure":
     """The chart as a plain figure with its caption inside, for exports."""
-    whole = figures.figure(spec(result, scale), theme)
-    whole.update_layout(height=600, width=900, margin={"b": 110, "t": 60})
-    whole.add_annotation(
-        text="<br>".join(map(_plain, textwrap.wrap(caption(result), 130))),
-        xref="paper",
-        yref="paper",
-        x=0,
-        y=-0.16,
-        xanchor="left",
-        yanchor="top",
-        align="left",
-        showarrow=False,
-        font={"size": 11},
-    )
-    return whole
+    return figures.captioned(spec(result, scale), caption(result), theme, 600, 110, -0.16)
 
 
 def spec(result: ParameterReport | None, scale: str = "share") -> dict[str, Any]:
@@ -153,7 +138,7 @@ def _bars(
     sizes = [getattr(one, part) for _, one in rows]
     whole = [one.untied / 100 if scale == "share" else 1 for _, one in rows]
     texts = [
-        f"{_plain(name)}: {size:,} ({percent(size / one.untied)})"
+        f"{plain(name)}: {size:,} ({percent(size / one.untied)})"
         for (name, one), size in zip(rows, sizes, strict=True)
     ]
     return {
@@ -176,7 +161,7 @@ def _bars(
 
 def _layout(result: ParameterReport | None, scale: str) -> dict[str, Any]:
     names = list(_rows(result))
-    labels = [_plain(_short(name)) for name in names]
+    labels = [plain(_short(name)) for name in names]
     labels[:1] = [f"<b>{label}</b>" for label in labels[:1]]
     return {
         "uirevision": scale,
@@ -217,8 +202,3 @@ def _layout(result: ParameterReport | None, scale: str) -> dict[str, Any]:
 
 def _short(name: str, most: int = 24) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
-
-
-def _plain(text: str) -> str:
-    """Any text as text: plotly takes tags for markup, and "$" for the start of a formula."""
-    return html.escape(text).replace("$", "&#36;")
