@@ -8,7 +8,7 @@ from embtie_widgets.jobs.catalogue import find_pair, pairs
 from embtie_widgets.jobs.local_copies import on_disk
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
-from embtie_widgets.sources.place import tensors_folder
+from embtie_widgets.sources.place import can_keep_tensors, tensors_folder
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,12 @@ def plan(model: ModelRef, progress: Progress = silent) -> Plan:
         cost = hub.cost(model.ref, model.revision, progress)
     except EmbtieError as error:
         raise _with_pairs(error, model.ref) from None
+    parts = [size for file, size in cost.moved.items() if file.endswith(".safetensors")]
+    if any(parts) and not can_keep_tensors():
+        raise EmbtieError(
+            "The folder for what is fetched cannot be written, so nothing could be kept.",
+            "Let EMBTIE_CACHE name a folder that you may write to.",
+        )
     return Plan(model, cost.total, sum(cost.files.values()), cost.commit, cost.notes)
 
 

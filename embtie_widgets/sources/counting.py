@@ -47,6 +47,11 @@ def count(sized: Sized) -> Parameters:
     An untied form has one matrix more than a tied one, of the input's size.  A head of another
     height counts as it is stored: there the untied form is the model itself.
     """
+    if 0 in sized.input:
+        raise EmbtieError(
+            f"The input matrix is empty: its shape is {' x '.join(map(str, sized.input))}.",
+            "Choose the checkpoint of a language model.",
+        )
     one = math.prod(sized.input)
     head = None if sized.output is None else math.prod(sized.output)
     body = sized.stored - one - (head or 0)

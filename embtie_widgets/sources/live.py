@@ -63,7 +63,8 @@ def layout_of(model: Any) -> Layout:
     An EmbtieError where the layout is not known.
     """
     tensors = _named(model) | dict(getattr(model, "named_buffers", dict)())
-    weightless = [n for n, m in model.named_modules() if next(m.parameters(), None) is None]
+    modules: Any = getattr(model, "named_modules", tuple)()
+    weightless = [n for n, m in modules if next(m.parameters(), None) is None]
     return resolve(_config(model), {n: tuple(t.shape) for n, t in tensors.items()}, weightless)
 
 
@@ -78,7 +79,7 @@ def _sourced(
         has_head=U is not None,
         word=configuration.tie_word(config),
         # One shared tensor is one stored matrix, whatever the flag says.
-        shared=U is not None and U.data_ptr() == E.data_ptr() and U.shape == E.shape,
+        shared=U is not None and U.data_ptr() == E.data_ptr() and _same_layout(U, E),
     )
     if found.shared:
         found = replace(found, output=None)
@@ -94,6 +95,11 @@ def _sourced(
     )
 
 
+def _same_layout(a: torch.Tensor, b: torch.Tensor) -> bool:
+    # A transposed view begins at the same place too.
+    return (a.shape, a.stride(), a.dtype) == (b.shape, b.stride(), b.dtype)
+
+
 def _tensor_names(model: Any, found: Found) -> dict[str, str]:
     """Names by role, of what was found; the rest by the layout, where that is known."""
     layout, held = _layout(model), _named(model)
@@ -104,7 +110,7 @@ def _tensor_names(model: Any, found: Found) -> dict[str, str]:
             "final_norm": layout.final_norm,
         }
     for role, matrix in (("input", found.input), ("output", found.output)):
-        pointers = ((n, p.data_ptr()) for n, p in held.items())
+        pointers = ((n, p.data_ptr()) for n, p in held.items() if p.layout is torch.strided)
         own = [n for n, at in pointers if matrix is not None and at == matrix.data_ptr()]
         usual = getattr(layout, role, None)
         named[role] = usual if usual in own else next(iter(own), None)

@@ -33,3 +33,14 @@ def tensors_folder() -> Path | None:
 
         return Path(HF_ASSETS_CACHE) / "embtie" / "tensors"
     return Path(platformdirs.user_cache_dir("embtie")) / "tensors"
+
+
+def can_keep_tensors() -> bool:
+    """Whether the folder for tensors is there, or can be made, and may be written."""
+    folder = tensors_folder()
+    try:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return folder is not None and os.access(folder, os.W_OK)

@@ -156,7 +156,8 @@ def _load_pickle(path: Path) -> Any:
     except Exception as error:
         if "weights only" in str(error).lower() or "unsupported" in str(error).lower():
             raise EmbtieError(
-                f"{path.name} holds more than tensors, so it is refused; nothing in it was run.",
+                f"{path.name} holds more than tensors, or pickles them in a way that the safe "
+                "reader does not know, so it is refused; nothing in it was run.",
                 "Use a safetensors version of the checkpoint.",
             ) from None
         raise EmbtieError(f"{path.name} is cut short or no PyTorch checkpoint.", _AGAIN) from None

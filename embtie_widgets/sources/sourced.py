@@ -125,8 +125,9 @@ def checked(matrix: torch.Tensor, name: str, role: str) -> torch.Tensor:
             f"The weights are not loaded: {name} is a placeholder without values.",
             "Load the weights into the model, or give its folder instead.",
         )
-    if matrix.dtype not in _PLAIN:
-        kind = str(matrix.dtype).removeprefix("torch.")
+    dense = matrix.layout is torch.strided
+    if matrix.dtype not in _PLAIN or not dense:
+        kind = str(matrix.dtype if dense else matrix.layout).removeprefix("torch.")
         raise EmbtieError(
             f"The {role} matrix {name} is stored as {kind}, a quantised or foreign form that is "
             "not read.",

@@ -112,3 +112,30 @@ def test_a_tokenizer_object_gives_the_keys() -> None:
     assert loaded.tokens is not None
     assert loaded.tokens[:3] == [b"\xe6\xb5\x8b", b"a", None]
     assert len(loaded.tokens) == 32
+
+
+def test_a_transposed_view_of_a_square_matrix_is_another_matrix() -> None:
+    model = llama(vocab_size=8)
+    weight = torch.randn(8, 8, generator=torch.Generator().manual_seed(3))
+    model.model.embed_tokens.weight = torch.nn.Parameter(weight)
+    model.lm_head.weight = torch.nn.Parameter(weight.t())
+    loaded = ew.load(model)
+    assert loaded.tied == "untied"
+    assert torch.equal(loaded.output, weight.t())
+
+
+def test_an_object_whose_getter_is_not_written_is_refused() -> None:
+    class Bare:
+        def get_input_embeddings(self) -> Any:
+            raise NotImplementedError
+
+    with pytest.raises(ew.EmbtieError, match="gives no input matrix"):
+        ew.load(Bare())
+
+
+def test_a_sparse_matrix_is_refused() -> None:
+    model = llama()
+    model.lm_head.weight = torch.nn.Parameter(torch.eye(32, 8).to_sparse())
+    loaded = ew.load(model)
+    assert loaded.tied == "head unavailable"
+    assert any("sparse" in note for note in loaded.notes)

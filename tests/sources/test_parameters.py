@@ -158,3 +158,11 @@ def test_the_bundled_pair_saves_one_matrix() -> None:
     assert tied.saved == untied.saved == ew.load("nano-tied").input.numel()
     assert tied.untied == untied.untied
     assert list(tied.to_frame().columns) == ["untied", "tied", "saved", "embedding", "share"]
+
+
+@pytest.mark.parametrize("shape", [(0, 8), (8, 0)])
+def test_an_empty_matrix_is_refused(tmp_path: Path, shape: tuple[int, int]) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    sparse(tmp_path / "model.safetensors", {"model.embed_tokens.weight": shape})
+    with pytest.raises(ew.EmbtieError, match="is empty"):
+        ew.parameters(tmp_path)
