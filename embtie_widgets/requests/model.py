@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Self
 
 from embtie_widgets.errors import EmbtieError
@@ -41,10 +42,10 @@ class ModelRef:
 
     @classmethod
     def from_value(cls, value: Any) -> Self:
-        """From a plain reference string or an object with the fields above."""
+        """From a plain reference, a string or path, or an object with the fields above."""
         if isinstance(value, cls):
             return value
-        if isinstance(value, str):
-            return cls(value)
+        if isinstance(value, str | Path):
+            return cls(str(value))
         given: Mapping[str, Any] = fields.mapping("model", value, fields.names_of(cls))
         return cls(**{"ref": None, **given})

@@ -27,7 +27,7 @@ def read_checkpoint(files: Files, kind: str) -> Sourced:
 
 def read_tensors(checkpoint: Tensors, config: Config, kind: str, name: str) -> Sourced:
     """The matrices among named tensors, by the configuration that came with them."""
-    layout = _layout(config, checkpoint)
+    layout = layout_of(config, checkpoint)
     if unread := _unread(layout, "input"):
         raise EmbtieError(
             f"The input matrix of '{name}' {unread}.",
@@ -55,7 +55,7 @@ def read_tensors(checkpoint: Tensors, config: Config, kind: str, name: str) -> S
     )
 
 
-def _layout(config: Config, checkpoint: Tensors) -> Layout:
+def layout_of(config: Config, checkpoint: Tensors) -> Layout:
     """By what an index lists; where it lists no head, by all that the input's file holds."""
     layout = architecture.resolve(config, checkpoint)
     if layout.output is not None or layout.input is None:

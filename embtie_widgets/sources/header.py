@@ -60,8 +60,29 @@ class Slot:
         return self.end - self.start
 
 
+def refuse_other(start: bytes, name: str) -> None:
+    """Refuse, by its first bytes, what stands where a file should be and is none."""
+    if not start:
+        raise EmbtieError(f"{name} is empty.", _AGAIN)
+    if _begins(start, b"version https://git-lfs"):
+        raise EmbtieError(
+            f"{name} is a Git LFS pointer, not the weights.",
+            "Run 'git lfs pull' in that folder, or download the file itself.",
+        )
+    page = start.lstrip().lower()
+    if _begins(page, b"<!doctype") or _begins(page, b"<html"):
+        raise EmbtieError(f"{name} is a web page, not the weights.", _AGAIN)
+
+
+def _begins(start: bytes, with_: bytes) -> bool:
+    """Whether it begins so, as far as it goes."""
+    seen = min(len(start), len(with_))
+    return seen >= min(PREFIX, len(with_)) and start[:seen] == with_[:seen]
+
+
 def header_length(start: bytes, name: str, size: int | None) -> int:
     """How long the header is, from the first bytes of a file of `size` bytes."""
+    refuse_other(start, name)
     if len(start) < PREFIX:
         raise EmbtieError(f"{name} is cut short.", _AGAIN)
     length = int(struct.unpack("<Q", start[:PREFIX])[0])

@@ -9,12 +9,13 @@ import huggingface_hub
 import huggingface_hub.utils
 from huggingface_hub import errors
 
-from embtie_widgets.errors import EmbtieError
+from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.sources import architecture
 from embtie_widgets.sources import listing as listings
 from embtie_widgets.sources.checkpoint import Checkpoint, lone_file
 from embtie_widgets.sources.files import FolderFiles, optional_json
+from embtie_widgets.sources.folder import layout_of
 from embtie_widgets.sources.hub_faults import explain, why
 from embtie_widgets.sources.hub_files import HubFiles
 from embtie_widgets.sources.listing import listing_of
@@ -130,7 +131,17 @@ def cost(ref: str, revision: str | None = None, progress: Progress = silent) -> 
     files, commit, notes = open_hub(ref, revision, progress)
     if isinstance(files, FolderFiles):
         return Cost(ref, commit, {}, {}, tuple(notes))
-    moved = {file: files.to_fetch(file, names) for file, names in _holders(files).items()}
+    moved: dict[str, int] = {}
+    for file, names in _holders(files).items():
+        try:
+            moved[file] = files.to_fetch(file, names)
+        except Interrupted:
+            raise
+        except EmbtieError as error:
+            # The first is the input's; without the others there is still something to load.
+            if not moved:
+                raise
+            notes.append(f"The output matrix cannot be used: {error.message}")
     pickles = [file for file, size in moved.items() if size and file.endswith(".bin")]
     if pickles:
         notes.append(f"{', '.join(pickles)} must come whole: a pickle cannot be read in parts.")
@@ -147,7 +158,10 @@ def _holders(files: HubFiles) -> dict[str, list[str]]:
     checkpoint = Checkpoint(files)
     config = plain_config(optional_json(files, "config.json"))
     pickled = all(checkpoint.file_of(name).endswith(".bin") for name in checkpoint)
-    layout = architecture.resolve(config, dict.fromkeys(checkpoint) if pickled else checkpoint)
+    if pickled:
+        layout = architecture.resolve(config, dict.fromkeys(checkpoint))
+    else:
+        layout = layout_of(config, checkpoint)
     found: dict[str, list[str]] = {}
     for name in (layout.input, layout.output):
         if name is not None:

@@ -12,7 +12,14 @@ import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.sources.header import PREFIX, TORCH, Slot, header_length, parse_header
+from embtie_widgets.sources.header import (
+    PREFIX,
+    TORCH,
+    Slot,
+    header_length,
+    parse_header,
+    refuse_other,
+)
 
 _AGAIN = "Download it again."
 
@@ -67,16 +74,7 @@ def check_start(path: Path) -> None:
         if not stat.S_ISREG(kind):
             what = "a folder" if stat.S_ISDIR(kind) else "a device or pipe"
             raise EmbtieError(f"{path.name} is {what}, not a file.", "Name a file.")
-    start = _first(path, 64)
-    if not start:
-        raise EmbtieError(f"{path.name} is empty.", _AGAIN)
-    if start.startswith(b"version https://git-lfs"):
-        raise EmbtieError(
-            f"{path.name} is a Git LFS pointer, not the weights.",
-            "Run 'git lfs pull' in that folder, or download the file itself.",
-        )
-    if start.lstrip().lower().startswith((b"<!doctype", b"<html")):
-        raise EmbtieError(f"{path.name} is a web page, not the weights.", _AGAIN)
+    refuse_other(_first(path, 64), path.name)
 
 
 def _first(path: Path, count: int) -> bytes:

@@ -46,6 +46,8 @@ class RemoteFile:
     def start(self, count: int, skip: int = 0) -> bytes:
         """Some bytes near the start, held in memory."""
         memory = _Bytes()
+        if self.size == 0:
+            return b""
         self.fetch(skip, skip + count, memory, f"{self.name}: header")
         return bytes(memory.data)
 

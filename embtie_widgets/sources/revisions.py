@@ -4,19 +4,20 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_STAGE = re.compile(r"stage[-_ ]?(\d+)", re.IGNORECASE)
-_INGREDIENT = re.compile(r"ingredient[-_ ]?(\d+)", re.IGNORECASE)
+_STAGE = re.compile(r"stage[-_ ]?(\d{1,18})", re.IGNORECASE)
+_INGREDIENT = re.compile(r"ingredient[-_ ]?(\d{1,18})", re.IGNORECASE)
 _STEP = re.compile(
-    r"(?:steps?|iter(?:ation)?s?|checkpoint|ckpt)[-_ ]?0*(\d+(?:\.\d+)?)([km]?)(?![a-z0-9.])",
+    r"(?:steps?|iter(?:ation)?s?|checkpoint|ckpt)[-_ ]?0*"
+    r"(\d{1,18}(?:\.\d{1,18})?)([km]?)(?![a-z0-9.])",
     re.IGNORECASE,
 )
 _TOKENS = re.compile(
-    r"tokens?[-_ ]?(\d+(?:\.\d+)?)([kmbt]?)(?![a-z0-9.])"
-    r"|(?<![a-z0-9.])(\d+(?:\.\d+)?)([kmbt]?)[-_ ]?tokens?",
+    r"tokens?[-_ ]?(\d{1,18}(?:\.\d{1,18})?)([kmbt]?)(?![a-z0-9.])"
+    r"|(?<![a-z0-9.])(\d{1,18}(?:\.\d{1,18})?)([kmbt]?)[-_ ]?tokens?",
     re.IGNORECASE,
 )
 # A count right after the step, as in intermediate-step-1431k-3T.
-_TRAILING_TOKENS = re.compile(r"(?<=[-_])(\d+(?:\.\d+)?)([bt])$", re.IGNORECASE)
+_TRAILING_TOKENS = re.compile(r"(?<=[-_])(\d{1,18}(?:\.\d{1,18})?)([bt])$", re.IGNORECASE)
 _TIMES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 MAIN = ("main", "master")
 

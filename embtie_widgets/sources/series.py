@@ -106,10 +106,11 @@ def load_series(
     if revisions is None:
         wanted = [revision for revision in list_revisions(model.ref) if revision.is_checkpoint]
     else:
-        wanted = ordered(revisions)
+        wanted = ordered(_texts(revisions))
+    called = model.ref if is_remote(model.ref) else Path(model.ref).name
     if not wanted:
         raise EmbtieError(
-            f"'{model.ref}' has no checkpoints to load.",
+            f"'{called}' has no checkpoints to load.",
             "Name a model whose revisions are called by steps, or give the revisions.",
         )
     read: list[tuple[Revision, Loaded]] = []
@@ -121,8 +122,7 @@ def load_series(
             read.append((revision, _sharing_tokens(one, read)))
     if not read:
         raise EmbtieError(
-            f"None of the {len(wanted)} checkpoints of '{model.ref}' could be read: "
-            f"{skipped[0][1]}",
+            f"None of the {len(wanted)} checkpoints of '{called}' could be read: {skipped[0][1]}",
             "Check the names of the revisions.",
         )
     kept, loaded = zip(*read, strict=True)
@@ -145,6 +145,14 @@ def each(
             one = error
         yield revision, one
     progress("checkpoints", len(wanted), len(wanted))
+
+
+def _texts(revisions: Sequence[str]) -> Sequence[str]:
+    if isinstance(revisions, str) or not all(isinstance(name, str) for name in revisions):
+        raise EmbtieError(
+            "The revisions are no list of names.", "For instance ['step1000', 'step2000']."
+        )
+    return revisions
 
 
 def repeats(read: Iterable[tuple[Revision, Loaded]]) -> tuple[Repeat, ...]:

@@ -1,5 +1,6 @@
 """What is said about the hub is true where it is said, and does not contradict itself."""
 
+import json
 from pathlib import Path
 
 import huggingface_hub
@@ -9,7 +10,7 @@ from huggingface_hub import errors
 import embtie_widgets as ew
 from embtie_widgets.sources import hub as hubs
 from tests.hub_server import HubServer
-from tests.sources.models import llama, saved
+from tests.sources.models import LLAMA, llama, saved
 
 REF = "owner/model"
 
@@ -52,6 +53,37 @@ def test_a_file_that_the_hub_refuses_is_not_called_out_of_reach(
     with pytest.raises(ew.EmbtieError, match=words) as caught:
         ew.load(REF)
     assert "cannot be reached" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer"),
+        (b"<!doctype html><html>", "web page"),
+        (b"\x10\0\0\0\0\0\0\0{", "cut short"),
+    ],
+    ids=["empty", "pointer", "page", "cut"],
+)
+def test_a_hollow_head_on_the_hub_costs_the_head_alone(
+    hub: HubServer, tmp_path: Path, content: bytes, words: str
+) -> None:
+    folder = saved(llama(**(LLAMA | {"hidden_size": 16})), tmp_path / "m", max_shard_size="2KB")
+    index = json.loads((folder / "model.safetensors.index.json").read_text())
+    (folder / index["weight_map"]["lm_head.weight"]).write_bytes(content)
+    hub.add(REF, folder)
+    assert any(words in note for note in hubs.cost(REF).notes)
+    loaded = ew.load(REF)
+    assert loaded.tied == "head unavailable"
+    assert any(words in note for note in loaded.notes)
+
+
+def test_what_an_index_does_not_list_is_counted_beforehand(hub: HubServer, tmp_path: Path) -> None:
+    folder = saved(llama(), tmp_path / "model")
+    listed = {"model.embed_tokens.weight": "model.safetensors"}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": listed}))
+    hub.add(REF, folder)
+    assert hubs.cost(REF).total == 2 * 32 * 8 * 4
 
 
 @pytest.mark.parametrize("name", ["a.git", "owner/a.git", "owner/a-", "owner/a.", "owner/modèle"])

@@ -94,3 +94,9 @@ def test_a_spread_keeps_first_and_last_and_the_order(count: int) -> None:
     assert found == sorted(found, key=all_of_them.index)
     assert found[-1] is all_of_them[-1]
     assert count == 1 or found[0] is all_of_them[0]
+
+
+def test_a_number_without_end_is_no_step() -> None:
+    assert parse("step" + "9" * 5000).step is None
+    assert parse("tokens" + "9" * 5000 + "B").tokens is None
+    assert parse("step" + "0" * 50 + "7").step == 7

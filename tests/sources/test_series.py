@@ -107,3 +107,19 @@ def test_loading_a_series_tells_its_progress_and_can_be_stopped(trained: Path) -
     with pytest.raises(Cancelled):
         load_series(str(trained), progress=stop_at_the_second)
     assert told == [("checkpoints", 0, 3), ("checkpoints", 1, 3)]
+
+
+@pytest.mark.parametrize("revisions", ["step0", [3], [None]])
+def test_revisions_that_are_no_names_are_refused(revisions: list[str]) -> None:
+    with pytest.raises(EmbtieError, match="no list of names"):
+        load_series("nano-tied", revisions)
+
+
+def test_a_folder_is_named_by_its_last_part_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(b"x")
+    for ref in (folder, str(folder)):
+        with pytest.raises(EmbtieError, match="'run' has no checkpoints") as caught:
+            load_series(ref)
+        assert str(tmp_path) not in str(caught.value)

@@ -181,6 +181,12 @@ def test_a_tokenizer_that_is_not_read_is_named(tmp_path: Path, name: str) -> Non
     assert of_checkpoint(FolderFiles(tmp_path.parent)) is None
 
 
+def test_a_list_that_begins_with_an_everyday_word_is_no_pointer(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.txt"
+    path.write_text("version \n<\n<h\n")
+    assert keys(path, 3) == [b"version ", b"<", b"<h"]
+
+
 def test_a_tokenizer_json_may_be_given_as_the_token_list(tmp_path: Path) -> None:
     path = tmp_path / "any.json"
     path.write_text(json.dumps(as_json(byte_level())))
