@@ -96,7 +96,7 @@ def _read(path: Path, _changed: int, size: int) -> Contents:
     try:
         if size > _LARGEST:
             raise ValueError
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError):
         return Contents(faults=(f"{path.name} cannot be read as a text of at most 1 MB.",))
     found: dict[str, list[Any]] = {"model": [], "pair": []}

@@ -6,6 +6,7 @@ library's cache holds whole is mapped from there.
 """
 
 import hashlib
+import logging
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,8 @@ from embtie_widgets.sources.hub_faults import explain
 from embtie_widgets.sources.listing import Listing
 from embtie_widgets.sources.reading import TensorFile
 from embtie_widgets.sources.remote import RemoteTensors
+
+_logger = logging.getLogger("embtie.hub")
 
 
 class HubFiles:
@@ -102,6 +105,12 @@ class HubFiles:
         size = spoken(fact.size) if fact.size is not None else "of unknown size"
         self._progress(f"{name} whole ({size}): a pickle has no parts", 0, fact.size or 1)
         _check_space(self.name, name, fact.size or 0)
+        if self._progress is silent:
+            # Nobody is told where the work is, so this is the only place to say it before.
+            _logger.warning(
+                "%s of '%s' is a pickle, which cannot be read in parts: all of it comes (%s).",
+                name, self.name, size,
+            )  # fmt: skip
         path = self.path(name)
         self._notes.append(f"{name} was fetched whole ({size}): a pickle cannot be read in parts.")
         if fact.sha256 is None:

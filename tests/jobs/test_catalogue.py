@@ -99,6 +99,12 @@ def test_a_users_file_adds_models_and_pairs(own: Path) -> None:
     assert catalogue.faults() == ()
 
 
+def test_the_mark_that_some_editors_put_first_is_no_fault(own: Path) -> None:
+    own.write_text('\ufeff[[model]]\nref = "me/a"\n', encoding="utf-8")
+    assert catalogue.faults() == ()
+    assert catalogue.search("me/a")
+
+
 def test_the_file_is_read_again_once_it_has_changed(own: Path) -> None:
     own.write_text('[[model]]\nref = "me/a"\n')
     assert catalogue.search("me/a")

@@ -200,6 +200,21 @@ def test_a_pickle_comes_whole_and_that_is_said_before(hub: HubServer, single: Pa
     assert (ew.load(REF).hashes, hub.sent(".bin"), hubs.cost(REF).total) == (before, 0, 0)
 
 
+def test_a_script_without_progress_is_told_of_a_pickle_before_it_comes(
+    hub: HubServer, single: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pickled(single)
+    hub.add(REF, single)
+    hub.faults.dead_after = 0
+    with pytest.raises(ew.EmbtieError):
+        ew.load(REF)
+    assert "cannot be read in parts" in caplog.text
+    caplog.clear()
+    with pytest.raises(ew.EmbtieError):
+        ew.load(REF, progress=lambda *_: None)
+    assert "in parts" not in caplog.text
+
+
 def test_of_pickles_in_parts_only_those_of_the_matrices_come(hub: HubServer, single: Path) -> None:
     before = ew.load(single).hashes
     [path] = single.glob("*.safetensors")
