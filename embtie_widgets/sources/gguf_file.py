@@ -66,7 +66,7 @@ def read_gguf(path: Path) -> Sourced:
         name=path.name,
         found=found if "output.weight" not in tensors else _silent(found),
         names=names,
-        vocabulary=_vocabulary(reader),
+        vocabulary=_tokens(reader),
         vocab_size=size if isinstance(size, int) else None,
         scales=_scales(reader, family),
         notes=notes,
@@ -115,7 +115,12 @@ def _refuse_parts(reader: GGUFReader, path: Path) -> None:
 
 def _value(reader: GGUFReader, key: str) -> Any:
     field = reader.get_field(key)
-    return None if field is None else field.contents()
+    try:
+        return None if field is None else field.contents()
+    except (ValueError, LookupError):
+        raise EmbtieError(
+            f"The field {key} of the file is damaged.", "Download it again."
+        ) from None
 
 
 def _head(
@@ -163,14 +168,25 @@ def _base(mapped: Any) -> Any:
     return mapped
 
 
+def _tokens(reader: GGUFReader) -> Vocabulary | None:
+    """Damaged tokens cost the token texts, not the matrices: it is noted."""
+    try:
+        return _vocabulary(reader)
+    except EmbtieError as error:
+        return Vocabulary(notes=[f"Tokens are not shown: {error.message}"])
+
+
 def _vocabulary(reader: GGUFReader) -> Vocabulary | None:
     tokens = _value(reader, "tokenizer.ggml.tokens")
     if not isinstance(tokens, list):
         return None
+    if not all(isinstance(token, str) for token in tokens):
+        raise EmbtieError("They are no texts.", "Download the file again.")
     model = str(_value(reader, "tokenizer.ggml.model"))
     if model not in _SPELLINGS:
         return Vocabulary(notes=[f"Tokens are not shown: tokenizer model '{model}' is not read."])
-    types = _value(reader, "tokenizer.ggml.token_type") or []
+    types = _value(reader, "tokenizer.ggml.token_type")
+    types = types if isinstance(types, list) else []
     vocabulary = Vocabulary()
     for row, token in enumerate(tokens):
         kind = types[row] if row < len(types) else 1

@@ -107,6 +107,23 @@ def test_an_unknown_tokenizer_costs_the_texts_only(tmp_path: Path) -> None:
     assert any("'other'" in note for note in loaded.notes)
 
 
+@pytest.mark.parametrize("damage", [(b"<|end|>", b"<|\xff\xfe|>"), (b"gpt2", b"\xff\xfe\xfd\xfc")])
+def test_damaged_texts_cost_the_texts_only(tmp_path: Path, damage: tuple[bytes, bytes]) -> None:
+    path = write(tmp_path / "m.gguf", **plain())
+    whole, broken = damage
+    data = path.read_bytes()
+    assert data.count(whole) == 1
+    path.write_bytes(data.replace(whole, broken.ljust(len(whole), b">")))
+    loaded = ew.load(path)
+    assert loaded.tokens is None
+    assert np.array_equal(loaded.input, E)
+    assert any("damaged" in note for note in loaded.notes)
+
+
+def test_a_short_list_of_kinds_leaves_the_other_tokens_plain(tmp_path: Path) -> None:
+    assert ew.load(write(tmp_path / "k.gguf", types=[1], **plain())).tokens is not None
+
+
 @pytest.mark.parametrize("keep", [0, 3, 30, 700])
 def test_a_cut_file_is_refused(tmp_path: Path, keep: int) -> None:
     path = write(tmp_path / "m.gguf", **plain())
