@@ -99,6 +99,8 @@ def _both(found: Found, E: torch.Tensor, U: torch.Tensor) -> Judgement:
             f"The input matrix has {len(E)} rows and the output matrix {len(U)}; "
             f"only the first {min(len(E), len(U))} are used."
         )
+        if equal_values(E[: len(U)], U[: len(E)]):
+            notes.append("These rows are equal in both: the longer matrix only adds rows.")
     return Judgement(E, U, UNTIED, tuple(notes))
 
 

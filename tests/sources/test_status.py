@@ -233,3 +233,16 @@ def test_the_frame_has_a_line_for_every_row() -> None:
     frame = ew.load("nano-tied").to_frame()
     assert list(frame.columns) == ["row", "token", "bytes", "count"]
     assert len(frame) == len(ew.load("nano-tied").input)
+
+
+@pytest.mark.parametrize("taller", [EMBED, HEAD])
+def test_rows_that_only_lengthen_an_equal_matrix_are_told(tmp_path: Path, taller: str) -> None:
+    matrix = random(32, 8)
+    tensors = {EMBED: matrix, HEAD: matrix.clone()}
+    tensors[taller] = torch.cat([matrix, random(8, 8, seed=1)])
+    loaded = ew.load(handmade(tmp_path, CAUSAL, **tensors))
+    assert loaded.tied == "untied"
+    assert any("equal in both" in note for note in loaded.notes)
+    tensors[EMBED][0] += 1
+    loaded = ew.load(handmade(tmp_path / "other", CAUSAL, **tensors))
+    assert not any("equal in both" in note for note in loaded.notes)
