@@ -8,10 +8,15 @@ import io
 import json
 import zipfile
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.requests import Request
 from embtie_widgets.requests.reading import envelope, to_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FORMULA_SIGNS = ("=", "+", "-", "@")
 
 
 def summary(request: Request, result: Any) -> dict[str, Any]:
@@ -43,13 +48,28 @@ def summary_json(request: Request, result: Any) -> str:
 def csv_bytes(request: Request, result: Any, positions: Collection[int] | None = None) -> bytes:
     """One line per row of the result, all or those at `positions`, under a line `# {settings}`.
 
-    `pandas.read_csv(file, skiprows=1)` reads it.
+    `pandas.read_csv(file, skiprows=1)` reads it.  A text that a spreadsheet would carry out as a
+    formula has an apostrophe before it; the column "bytes" holds the token itself.
     """
-    frame = result.to_frame()
+    frame = _inert(result.to_frame())
     if positions:
         frame = frame.iloc[sorted(positions)]
     head = "# " + json.dumps(summary(request, result), allow_nan=False) + "\n"
     return head.encode() + str(frame.to_csv(index=False)).encode()
+
+
+def _inert(frame: "pd.DataFrame") -> "pd.DataFrame":
+    texts = {
+        str(name): column.map(_text)
+        for name, column in frame.items()
+        if column.dtype.kind not in "biuf"
+    }
+    return frame.assign(**texts)
+
+
+def _text(value: Any) -> Any:
+    risky = isinstance(value, str) and len(value) > 1 and value.startswith(_FORMULA_SIGNS)
+    return f"'{value}" if risky else value
 
 
 def files(request: Request, result: Any, page: str) -> dict[str, bytes]:

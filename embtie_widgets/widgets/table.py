@@ -76,6 +76,13 @@ class TokenTable(anywidget.AnyWidget):
                 )
         return list(proposal["value"])
 
+    @traitlets.validate("sort")
+    def _check_sort(self, proposal: dict[str, Any]) -> str:
+        names = [column["name"] for column in self.columns]
+        if names and proposal["value"] not in ("", *names):
+            raise traitlets.TraitError("There is no such column to sort by.")
+        return str(proposal["value"])
+
     @traitlets.validate("rows")
     def _check_rows(self, proposal: dict[str, Any]) -> list[list[Any]]:
         rows = proposal["value"]

@@ -4,6 +4,7 @@ import io
 import json
 import math
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,18 @@ def test_a_csv_holds_its_settings_and_every_token():
     frame = pd.read_csv(io.BytesIO(data), skiprows=1, keep_default_na=False)
     assert len(frame) == 300
     assert bytes.fromhex(frame["bytes"][8]) == pair_result().tokens[8]
+
+
+def test_no_token_is_a_formula_to_a_spreadsheet():
+    result = pair_result(300, shift=-1)
+    risky = (b"=cmd|' /C calc'!A0", b"@SUM(1)", b"+1", b"-2+3", b"-", b"'x")
+    result = replace(result, tokens=(*risky, *result.tokens[len(risky) :]))
+    data = exports.csv_bytes(REQUEST, result)
+    frame = pd.read_csv(io.BytesIO(data), skiprows=1, keep_default_na=False)
+    shown = ["'=cmd|'␣/C␣calc'!A0", "'@SUM(1)", "'+1", "'-2+3", "-", "'x"]
+    assert frame["token"].tolist()[: len(risky)] == shown
+    assert [bytes.fromhex(text) for text in frame["bytes"][: len(risky)]] == list(risky)
+    assert float(frame["In->Out"][0]) == result.comparisons["In->Out"].cosine[0] < 0
 
 
 def test_a_selection_is_exported_alone():

@@ -37,6 +37,13 @@ def test_a_column_of_unknown_kind_is_refused() -> None:
         TokenTable(columns=[{"name": "a", "label": "A", "kind": "html"}])
 
 
+def test_an_order_by_a_column_that_is_not_there_is_refused() -> None:
+    table = table_of()
+    with pytest.raises(TraitError, match="no such column"):
+        table.sort = "<b>"
+    assert table.sort == "cosine"
+
+
 def test_numbers_that_are_not_finite_travel_as_no_value() -> None:
     table = TokenTable(rows=[[1, math.nan, math.inf, 0.5]])
     assert table.rows == [[1, None, None, 0.5]]
@@ -227,6 +234,16 @@ def test_copy_takes_the_selected_rows_with_and_without_a_clipboard(
         browser.page.locator("#paste").input_value()
         == "id\tToken\tCount\tCosine\n7\t␣the\t900\t0.91"
     )
+
+
+@pytest.mark.browser
+def test_copied_rows_hold_no_formula(open_page: Callable[..., HarnessPage]) -> None:
+    browser = open_page(permissions=["clipboard-read", "clipboard-write"])
+    browser.mount(table_of([[7, "=1+1", "9", "-0.91"], [8, "-", "9", "0.5"]]))
+    browser.page.get_by_role("button", name="Copy rows").click()
+    browser.until(lambda: "Copied 2" in (browser.page.locator(".et-foot").text_content() or ""))
+    lines = browser.page.evaluate("navigator.clipboard.readText()").split("\n")
+    assert lines[1:] == ["7\t'=1+1\t9\t-0.91", "8\t-\t9\t0.5"]
 
 
 @pytest.mark.browser

@@ -15,10 +15,13 @@ function cellOf(column, value) {
   return cell;
 }
 
+// A token that a spreadsheet would carry out as a formula has an apostrophe before it.
 function tsvOf(columns, rows) {
   const clean = (value) => String(value ?? "").replace(/[\t\r\n]+/g, " ");
-  const head = ["id", ...columns.map((column) => column.label)];
-  return [head, ...rows].map((row) => row.map(clean).join("\t")).join("\n");
+  const inert = (value, place) => (place && columns[place - 1].kind === "text"
+    ? clean(value).replace(/^[=+@-](?=.)/s, "'$&") : clean(value));
+  const lines = [["id", ...columns.map((column) => clean(column.label))], ...rows.map((row) => row.map(inert))];
+  return lines.map((line) => line.join("\t")).join("\n");
 }
 
 class TableView {
