@@ -12,6 +12,8 @@ from embtie_widgets.results import PairAlignment
 BINS = 80
 # Theory and measured chance are told apart where the eye would see a difference.
 _FAR = 0.02
+# Cosines are good to this; what differs by less does not differ.
+_ROUNDING = 1e-5
 
 
 def label(comparison: str) -> str:
@@ -69,9 +71,9 @@ def headline(result: PairAlignment) -> str:
         return "The two sides cannot be compared: one of the matrices is missing."
     kind = "on held-out tokens" if out.held and into.held else "in-sample"
     numbers = f"mean cosine {out.mean:.2f} with the output, {into.mean:.2f} with the input, {kind}"
-    if out.low > into.high:
+    if out.low - into.high > _ROUNDING:
         return f"The tied matrix is closer to the untied output: {numbers}."
-    if into.low > out.high:
+    if into.low - out.high > _ROUNDING:
         return f"The tied matrix is closer to the untied input: {numbers}."
     return f"No clear difference between the two sides: {numbers}."
 

@@ -128,6 +128,15 @@ def test_the_headline_names_the_closer_side_only_when_the_intervals_are_apart() 
     assert "no clear difference" in chart.headline(replace(result, comparisons=parts)).lower()
 
 
+def test_what_differs_by_rounding_alone_is_no_difference() -> None:
+    result = pair_result()
+    one = {"mean": 1.0, "interval": (1.0, 1.0), "heldout_mean": None, "heldout_interval": None}
+    less = one | {"interval": (1 - 2e-16, 1 - 2e-16)}
+    changed = {"In->Tied": one, "Out->Tied": less}
+    parts = {name: replace(result.comparisons[name], **new) for name, new in changed.items()}
+    assert "no clear difference" in chart.headline(replace(result, comparisons=parts)).lower()
+
+
 @pytest.mark.parametrize("floor", [0.95, -0.4, 0.001])
 def test_chance_is_on_the_axis_wherever_it_lies(floor: float) -> None:
     result = pair_result()
