@@ -238,12 +238,13 @@ def _maps() -> w.ToggleButtons:
 
 
 def _holdout() -> w.FloatSlider:
+    # The number beside it can be typed over, and is read as it stands: 30 % would be taken for 30.
     return w.FloatSlider(
         description="held out",
         min=0.0,
         max=0.9,
         step=0.05,
-        readout_format=".0%",
+        readout_format=".2f",
         continuous_update=False,
     )
 

@@ -60,6 +60,10 @@ def test_each_control_edits_its_field(
     assert runner.jobs[-1].request == replace(AlignRequest(), **{control: value})
 
 
+def test_the_number_beside_the_slider_is_read_as_it_is_written(panel: AlignmentPanel) -> None:
+    assert float(format(0.35, panel.holdout.readout_format)) == 0.35
+
+
 def test_the_figure_is_changed_in_place(panel: AlignmentPanel) -> None:
     before, chart = panel.chart.shown, panel.chart
     for name in ("identity", "orthogonal") * 10:
