@@ -7,7 +7,6 @@ where that has none, over the kernel's channel.
 
 import importlib.util
 from collections.abc import Callable, Mapping
-from itertools import count
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 import traitlets
 
 from embtie_widgets.widgets.assets import safe_text, script
+from embtie_widgets.widgets.pictures import Pictures
 
 _TYPED = {"f4", "f8", "i1", "i2", "i4", "u1", "u2", "u4"}  # what a page has arrays of
 
@@ -46,8 +46,7 @@ class PlotFigure(anywidget.AnyWidget):
 
     def __init__(self, templates: Mapping[str, Any], figure: Mapping[str, Any]) -> None:
         super().__init__(templates=dict(templates))
-        self._asked: dict[int, tuple[Callable[[bytes], None], Callable[[str], None]]] = {}
-        self._requests = count()
+        self._pictures = Pictures()
         self.on_msg(self._receive)
         self.show(figure)
 
@@ -66,13 +65,14 @@ class PlotFigure(anywidget.AnyWidget):
         settings: str,
         done: Callable[[bytes], None],
         failed: Callable[[str], None],
+        patience: float = 15.0,
     ) -> None:
         """Ask the page for a picture ("svg" or "png") with a caption line below it.
 
-        An SVG carries `settings` in its metadata.  `done` gets the file, `failed` a sentence.
+        An SVG carries `settings` in its metadata.  `done` gets the file, or `failed` a sentence
+        where the figure is hidden or no page answers within `patience` seconds.
         """
-        request = next(self._requests)
-        self._asked[request] = (done, failed)
+        request = self._pictures.ask(done, failed, patience)
         words = {"caption": safe_text(caption), "settings": safe_text(settings)}
         self.send({"kind": kind, "request": request, "scale": 2, **words})
 
@@ -80,13 +80,13 @@ class PlotFigure(anywidget.AnyWidget):
         if content.get("kind") == "script":
             self.send({"kind": "script"}, [plotly_script().read_bytes()])
             return
-        done, failed = self._asked.pop(content.get("request", -1), (None, None))
-        if done is None or failed is None:  # a second view of the same figure answers too
-            return
+        request = content.get("request", -1)
         if content.get("kind") == "picture":
-            done(bytes(buffers[0]))
+            self._pictures.take(request, bytes(buffers[0]))
+        elif content.get("kind") == "hidden":
+            self._pictures.hidden(request)
         else:
-            failed("The figure is not on the page.")
+            self._pictures.fail(request, "The page could not make the picture.")
 
 
 def _packed(value: Any) -> Any:

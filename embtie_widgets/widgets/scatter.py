@@ -7,9 +7,7 @@ is a plain canvas: nothing is lost with a graphics context, and every browser sh
 """
 
 import math
-import threading
 from collections.abc import Callable, Iterable
-from itertools import count
 from typing import Any
 
 import anywidget
@@ -24,8 +22,8 @@ from embtie_widgets.widgets.codes import (
     unpack_selection,
     value_range,
 )
+from embtie_widgets.widgets.pictures import Pictures
 
-_HIDDEN_SECONDS = 1.0
 _PARTS = ("points", "raster", "axes", "hands", "tools")
 
 
@@ -81,8 +79,7 @@ class TokenScatter(anywidget.AnyWidget):
     def __init__(self, **traits: Any) -> None:
         ranges = {"x_range": (0.0, 1.0), "y_range": (0.0, 1.0), "color_range": (0.0, 1.0)}
         super().__init__(**ranges | traits)
-        self._pictures: dict[int, tuple[Callable[[bytes], None], Callable[[str], None]]] = {}
-        self._requests = count()
+        self._pictures = Pictures()
         self.on_msg(self._receive)
 
     @traitlets.validate("view")
@@ -90,6 +87,8 @@ class TokenScatter(anywidget.AnyWidget):
         ends = list(proposal["value"])
         if ends and not (len(ends) == 4 and all(map(math.isfinite, ends))):
             raise traitlets.TraitError("A view is four finite numbers, or none.")
+        if ends and not (ends[0] < ends[1] and ends[2] < ends[3]):
+            raise traitlets.TraitError("A view goes from left to right and from bottom to top.")
         return ends
 
     def show(
@@ -149,23 +148,8 @@ class TokenScatter(anywidget.AnyWidget):
     ) -> None:
         """Ask the page for a picture of what it shows: `done` gets the file, or `failed` a
         sentence where the chart is hidden or no page answers within `patience` seconds."""
-        request = next(self._requests)
-        self._pictures[request] = (done, failed)
-        self._give_up(request, patience, "No page with this chart has answered; try again there.")
+        request = self._pictures.ask(done, failed, patience)
         self.send({"kind": "png", "request": request, "scale": scale})
-
-    def _give_up(self, request: int, seconds: float, why: str) -> None:
-        late = threading.Timer(seconds, self._settle, (request, None, why))
-        late.daemon = True
-        late.start()
-
-    def _settle(self, request: int, picture: bytes | None, why: str = "") -> None:
-        """Answer once; a second view of the same chart answers too, and is not heard."""
-        done, failed = self._pictures.pop(request, (None, None))
-        if failed is not None and picture is None:
-            failed(why)
-        elif done is not None and picture is not None:
-            done(picture)
 
     def _receive(self, _widget: Any, content: dict[str, Any], buffers: list[Any]) -> None:
         kind = content.get("kind")
@@ -173,12 +157,9 @@ class TokenScatter(anywidget.AnyWidget):
             token = int(content["id"])
             self.send({"kind": "hover", "id": token, "text": safe_text(self.describe(token))})
         if kind == "png":
-            self._settle(content.get("request", -1), bytes(buffers[0]))
+            self._pictures.take(content.get("request", -1), bytes(buffers[0]))
         if kind == "hidden":
-            # Another view of the chart may be on screen and takes a moment.
-            self._give_up(
-                content.get("request", -1), _HIDDEN_SECONDS, "The chart is not on the page."
-            )
+            self._pictures.hidden(content.get("request", -1))
 
 
 def shade(values: Array, limits: tuple[float, float]) -> bytes:

@@ -255,7 +255,7 @@ def test_the_scatter_picture_is_asked_of_the_page_and_told_where_it_is_not(
     [(_, [file])] = messages
     assert read_request(stamp_of(file)["request"]) == AlignRequest()
     button._receive(button, {"kind": "ask"}, [])
-    scatter._settle(asked[1][0]["request"], None, "The chart is not on the page.")
+    scatter._pictures.fail(asked[1][0]["request"])
     assert messages[-1][0] == {"kind": "failed", "message": "The chart is not on the page."}
 
 

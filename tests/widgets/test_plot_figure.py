@@ -212,3 +212,36 @@ def test_a_picture_is_made_of_what_is_drawn(open_page: OpenPage, kind: str, head
     if kind == "svg":
         assert b'<metadata>{"a": 1}</metadata>' in got[0]
         assert b"&lt;b&gt;" in got[0]
+
+
+def test_a_hidden_view_leaves_the_answer_to_another() -> None:
+    one, got = plot(), []
+    one.picture("png", "", "", got.append, pytest.fail)
+    one._receive(one, {"kind": "hidden", "request": 0}, [])
+    one._receive(one, {"kind": "picture", "request": 0}, [b"a picture"])
+    one._receive(one, {"kind": "failed", "request": 0}, [])
+    assert got == [b"a picture"]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_figure_that_is_not_shown_says_so_instead_of_a_picture(
+    open_page: OpenPage, kind: str
+) -> None:
+    browser, one = open_page(), plot()
+    browser.mount(one)
+    until_level(browser, 1)
+    browser.page.add_style_tag(content="#w { display: none }")
+    said: list[str] = []
+    one.picture(kind, "", "", pytest.fail, said.append, patience=60)
+    browser.until(lambda: said)
+    assert "not on the page" in said[0]
+
+
+def test_where_no_page_answers_that_is_said() -> None:
+    said, given_up = [], threading.Event()
+    plot().picture(
+        "svg", "", "", pytest.fail, lambda why: (said.append(why), given_up.set()), patience=0.01
+    )
+    assert given_up.wait(10)
+    assert "try again" in said[0]

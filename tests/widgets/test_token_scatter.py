@@ -1,5 +1,6 @@
 """The token scatter: what it sends, and that a real browser draws and selects every point."""
 
+import math
 import struct
 import threading
 from collections.abc import Callable
@@ -364,6 +365,25 @@ def test_the_view_of_the_kernel_is_shown(open_page: Callable[..., HarnessPage]) 
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(
+    "beyond",
+    [
+        [0.5, math.nextafter(0.5, 1), 0.0, 1.0],
+        [-1e308, 1e308, 0.0, 1.0],
+        [0.0, 1.0, 1e9, 1e9 + 1],
+    ],
+)
+def test_a_view_that_no_hand_reaches_shows_everything(
+    open_page: Callable[..., HarnessPage], beyond: list[float]
+) -> None:
+    browser = mount(open_page(), scatter := scatter_of())
+    scatter.view = [0.0, 0.5, 0.0, 0.5]
+    browser.until(lambda: drawn(browser) == 100)
+    scatter.view = beyond
+    browser.until(lambda: drawn(browser) == 400)
+
+
+@pytest.mark.browser
 def test_a_picture_comes_back_with_axes_and_title(open_page: Callable[..., HarnessPage]) -> None:
     browser = mount(open_page(), scatter := scatter_of(title="All tokens"))
     got: list[bytes] = []
@@ -412,6 +432,9 @@ def test_a_view_is_four_finite_numbers_or_none() -> None:
     for bad in ([1.0], [0.0, 1.0, 0.0, float("nan")]):
         with pytest.raises(TraitError, match="four finite"):
             scatter.view = bad
+    for backwards in ([1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 1.0]):
+        with pytest.raises(TraitError, match="left to right"):
+            scatter.view = backwards
     scatter.view = [0.0, 1.0, 0.0, 1.0]
 
 

@@ -115,18 +115,22 @@ class FigureView {
       requestAnimationFrame(() => { if (this.wanted && this.box.clientWidth) this.draw(); });
       return;
     }
-    this.drawing = true;
+    this.drawing = this.drawWanted();
     try {
-      this.Plotly = await plotly(this.model);
-      while (this.wanted && !this.signal.aborted) {
-        this.wanted = false;
-        const { data = [], layout = {} } = unpacked(this.model.get("figure"));
-        const template = unpacked(this.model.get("templates")[pageTheme()] ?? {});
-        this.width = this.box.clientWidth;
-        await this.Plotly.react(this.box, data, { ...layout, template, width: this.width }, CONFIG);
-      }
+      await this.drawing;
     } finally {
-      this.drawing = false;
+      this.drawing = null;
+    }
+  }
+
+  async drawWanted() {
+    this.Plotly = await plotly(this.model);
+    while (this.wanted && !this.signal.aborted) {
+      this.wanted = false;
+      const { data = [], layout = {} } = unpacked(this.model.get("figure"));
+      const template = unpacked(this.model.get("templates")[pageTheme()] ?? {});
+      this.width = this.box.clientWidth;
+      await this.Plotly.react(this.box, data, { ...layout, template, width: this.width }, CONFIG);
     }
   }
 
@@ -134,10 +138,16 @@ class FigureView {
     if (this.wanted || this.box.clientWidth !== this.width) this.draw();
   }
 
+  // A hidden view has nothing to show; another one of the same figure may.
   async answer(content) {
     const { kind, request } = content;
     if (kind !== "svg" && kind !== "png") return;
+    if (!this.box.clientWidth) {
+      this.model.send({ kind: "hidden", request });
+      return;
+    }
     try {
+      await this.drawing; // what the kernel told before it asked
       this.model.send({ kind: "picture", request }, undefined, [await pictureOf(this.box, content)]);
     } catch (fault) {
       console.warn(fault);

@@ -1,6 +1,8 @@
 // The token scatter: view, drawing and what the hands do.
 
 const DEEPEST = 64; // how far one can zoom in: as far as the codes stay finer than a pixel
+const WIDEST = 1.5; // how far one can zoom out, in widths of the whole
+const FARTHEST = 1000; // how far away a view can lie: what is farther has no ticks to be told apart
 class ScatterView {
   constructor(context) {
     this.model = context.model;
@@ -116,12 +118,18 @@ class ScatterView {
   }
 
   readView() {
-    const [left, right, bottom, top] = this.get("view");
-    this.view = right > left && top > bottom
-      ? { left: this.toCode(left, "x"), right: this.toCode(right, "x"),
-        bottom: this.toCode(bottom, "y"), top: this.toCode(top, "y") }
-      : { left: 0, right: TOP, bottom: 0, top: TOP };
+    const ends = this.get("view").map((value, place) => this.toCode(value, place < 2 ? "x" : "y"));
+    const [left, right, bottom, top] = ends;
+    this.view = ends.length && this.canShow(left, right) && this.canShow(bottom, top)
+      ? { left, right, bottom, top } : { left: 0, right: TOP, bottom: 0, top: TOP };
     this.draw();
+  }
+
+  // A link may ask for any view; half a width to spare for what is lost in its digits.
+  canShow(from, to) {
+    const span = to - from;
+    return span > TOP / DEEPEST / 2 && span < TOP * WIDEST * 2
+      && Math.max(Math.abs(from), Math.abs(to)) < TOP * FARTHEST;
   }
 
   sendView() {
@@ -135,7 +143,7 @@ class ScatterView {
     const { left, right, bottom, top } = this.view;
     const [cx, cy] = this.codeAt(px, py);
     const limit = (from, to, centre) => {
-      const span = Math.min(Math.max((to - from) * factor, TOP / DEEPEST), TOP * 1.5);
+      const span = Math.min(Math.max((to - from) * factor, TOP / DEEPEST), TOP * WIDEST);
       const start = centre - ((centre - from) / (to - from)) * span;
       return [start, start + span];
     };
