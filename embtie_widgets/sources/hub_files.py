@@ -57,6 +57,11 @@ class HubFiles:
             found = huggingface_hub.hf_hub_download(
                 self.name, name, revision=self.commit, tqdm_class=bar
             )
+            if not self._fits(Path(found), name):
+                # The library takes a file that was cut in its cache for whole.
+                found = huggingface_hub.hf_hub_download(
+                    self.name, name, revision=self.commit, tqdm_class=bar, force_download=True
+                )
         except Exception as error:
             raise explain(error, self.name, self.revision, name) from None
         return Path(found)
@@ -95,9 +100,12 @@ class HubFiles:
         found = huggingface_hub.try_to_load_from_cache(self.name, name, revision=self.commit)
         if not isinstance(found, str):
             return None
+        return Path(found) if self._fits(Path(found), name) else None
+
+    def _fits(self, path: Path, name: str) -> bool:
+        """Whether a file is as long as the hub says, where it says that."""
         size = self.listing.files[name].size if name in self.listing.files else None
-        path = Path(found)
-        return path if size is None or path.stat().st_size == size else None
+        return size is None or path.stat().st_size == size
 
     def _whole(self, name: str) -> Path:
         """A file that cannot be read in parts, its hash compared with the hub's."""

@@ -86,6 +86,13 @@ def test_what_an_index_does_not_list_is_counted_beforehand(hub: HubServer, tmp_p
     assert hubs.cost(REF).total == 2 * 32 * 8 * 4
 
 
+def test_a_file_that_was_cut_in_the_librarys_cache_is_fetched_again(model: HubServer) -> None:
+    before = ew.load(REF).hashes
+    [config] = Path(huggingface_hub.constants.HF_HUB_CACHE).rglob("config.json")
+    config.resolve().write_text("{")
+    assert ew.load(REF).hashes == before
+
+
 @pytest.mark.parametrize("name", ["a.git", "owner/a.git", "owner/a-", "owner/a.", "owner/modèle"])
 def test_a_name_that_no_hub_model_can_have_is_not_looked_for_there(name: str) -> None:
     assert not hubs.is_hub_id(name)
