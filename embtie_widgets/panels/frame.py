@@ -63,7 +63,7 @@ from embtie_widgets.panels.turns import Turns
 from embtie_widgets.panels.words import escape
 from embtie_widgets.requests.link import Link
 from embtie_widgets.results import carried
-from embtie_widgets.widgets import SliderNames
+from embtie_widgets.widgets import KernelWatch, SliderNames
 
 AT_ONCE_SECONDS = 1.0
 
@@ -105,7 +105,7 @@ class Panel(w.VBox):
         self.link = PanelLink(self.state, self.open_link, self.callback)
         offers = list(self.build_exports())
         self.exports = ExportBar(self.state, self.link.copy, offers, self.callback)
-        unseen = [style(), SliderNames(), self.link.page]
+        unseen = [style(), SliderNames(), KernelWatch(), self.link.page]
         super().__init__([*unseen, self._head(), self._body(controls)])
         self.add_class("embtie-panel")
         self.runbar.run.on_click(self.callback(self._run_clicked))

@@ -3,7 +3,7 @@
 from embtie_widgets.widgets.card import TokenCard
 from embtie_widgets.widgets.figure import PlotFigure
 from embtie_widgets.widgets.names import SliderNames
-from embtie_widgets.widgets.page import CopyButton, DownloadButton, File, LinkState
+from embtie_widgets.widgets.page import CopyButton, DownloadButton, File, KernelWatch, LinkState
 from embtie_widgets.widgets.scatter import TokenScatter, shade
 from embtie_widgets.widgets.search import SearchPicker
 from embtie_widgets.widgets.steps import StepSlider
@@ -13,6 +13,7 @@ __all__ = [
     "CopyButton",
     "DownloadButton",
     "File",
+    "KernelWatch",
     "LinkState",
     "PlotFigure",
     "SearchPicker",

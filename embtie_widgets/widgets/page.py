@@ -1,4 +1,4 @@
-"""What a page can do beside charts: copy, save a file, keep its address."""
+"""What a page can do beside charts: copy, save a file, keep its address, miss its kernel."""
 
 from collections.abc import Callable
 from pathlib import PurePosixPath
@@ -95,3 +95,20 @@ class LinkState(anywidget.AnyWidget):
         """The whole link, for copying; relative as long as no page has opened."""
         base = self.page.get("origin", "") + self.page.get("path", "")
         return f"{base}?{self.query}" if self.query else base
+
+
+class KernelWatch(anywidget.AnyWidget):
+    """Answers a served page that asks, when its reader does something, whether the kernel is there.
+
+    A page that gets no answer says so; of itself it would stay as it is.
+    """
+
+    _esm = script("common.js", "watch.js")
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+        self.on_msg(self._receive)
+
+    def _receive(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
+        if content.get("kind") == "there":
+            self.send({"kind": "here"})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from embtie_widgets import widgets
-from embtie_widgets.widgets import CopyButton, DownloadButton, File, LinkState
+from embtie_widgets.widgets import CopyButton, DownloadButton, File, KernelWatch, LinkState
 from tests.widgets.widget_harness import HarnessPage
 
 OpenPage = Callable[..., HarnessPage]
@@ -155,6 +155,44 @@ def test_the_address_of_a_workspace_is_left_alone(open_page: OpenPage) -> None:
     browser.pump()
     assert link.page["host"] == "lab"
     assert browser.page.url == "http://localhost/lab/tree/a.ipynb"
+
+
+def watched(browser: HarnessPage, host: str = "voila") -> HarnessPage:
+    browser.page.evaluate("host => { document.body.dataset.voila = host }", host)
+    browser.page.clock.install()
+    browser.mount(KernelWatch())
+    return browser
+
+
+@pytest.mark.browser
+def test_a_page_whose_kernel_does_not_answer_says_so_until_it_does(open_page: OpenPage) -> None:
+    browser = watched(open_page())
+    alert = browser.page.get_by_role("alert")
+    browser.page.keyboard.press("Tab")
+    browser.page.clock.fast_forward(21_000)
+    alert.wait_for()
+    browser.pump()
+    assert alert.count() == 0
+    browser.page.keyboard.press("Tab")
+    browser.pump()
+    browser.page.clock.fast_forward(21_000)
+    assert alert.count() == 0
+
+
+@pytest.mark.browser
+def test_a_page_that_cannot_send_says_so_at_once(open_page: OpenPage) -> None:
+    browser = watched(open_page())
+    browser.page.evaluate("() => { models.w.send = () => { throw new Error('Cannot send'); }; }")
+    browser.page.mouse.click(5, 5)
+    browser.page.get_by_role("alert").wait_for()
+
+
+@pytest.mark.browser
+def test_jupyterlab_speaks_for_its_kernels_itself(open_page: OpenPage) -> None:
+    browser = watched(open_page(), host="")
+    browser.page.mouse.click(5, 5)
+    browser.page.clock.fast_forward(21_000)
+    assert browser.page.get_by_role("alert").count() == 0
 
 
 @pytest.mark.parametrize("name", widgets.__all__)
