@@ -14,7 +14,8 @@ from embtie_widgets.widgets import TokenScatter
 from embtie_widgets.widgets.codes import value_range
 
 FIRST_X, FIRST_Y = "In->Tied", "Out->Tied"
-_NEXT_X, _NEXT_Y = "log_count", "In->Out"  # where the result has no such comparison
+# Where the result has no such comparison; at last a norm, so that the axes never are the same.
+_NEXT_X, _NEXT_Y = ("log_count",), ("In->Out", "norm In")
 
 
 class ScatterView(w.VBox):
@@ -59,8 +60,8 @@ class ScatterView(w.VBox):
     def _axes(self) -> tuple[Column, Column]:
         assert self._columns is not None  # noqa: S101 - both callers have drawn a result
         return (
-            self._columns.get(self.x.value or "", FIRST_X, _NEXT_X),
-            self._columns.get(self.y.value or "", FIRST_Y, _NEXT_Y),
+            self._columns.get(self.x.value or "", FIRST_X, *_NEXT_X),
+            self._columns.get(self.y.value or "", FIRST_Y, *_NEXT_Y),
         )
 
     def _show(self, x: Column, y: Column) -> None:

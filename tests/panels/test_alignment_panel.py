@@ -146,6 +146,17 @@ def test_treat_as_tied_is_offered_for_an_input_alone(
     assert panel.request.a.treat_as_tied
 
 
+def test_a_comparison_alone_is_not_drawn_against_itself(
+    panel: AlignmentPanel, runner: FakeRunner
+) -> None:
+    runner.at_once = False
+    panel.start()
+    result = pair_result()
+    alone = {"In->Tied": result.comparisons["In->Tied"]}
+    runner.jobs[-1].finish(replace(result, comparisons=alone))
+    assert (panel.scatter.x.value, panel.scatter.y.value) == ("In->Tied", "norm In")
+
+
 def test_search_and_sort_happen_in_the_kernel(panel: AlignmentPanel) -> None:
     table = panel.tokens.table
     table.query = "<script>"
