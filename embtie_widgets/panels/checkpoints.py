@@ -73,7 +73,6 @@ class CheckpointsPanel(Panel):
         self.model = ModelPicker("Model", self._first.model)
         # The series takes many revisions in place of the one.
         self.model.revision.layout.display = "none"
-        self.model.add_class("ep-alone")
         self.count = labelled(
             w.BoundedIntText(description="how many", min=1, max=MOST, continuous_update=False),
             "Spread evenly over all that there are, the first and the last among them",

@@ -32,17 +32,34 @@ class SelectionBar(w.HBox):
         self._state.only = self.only.value
 
     def _draw(self, _change: Any = None) -> None:
-        chosen, found = len(self._state.selection), self._state.found
-        self.text.value = f'<span role="status">{_words(chosen, found)}</span>'
+        chosen, found = self._state.selection, self._state.found
+        self.text.value = f'<span role="status">{self._words()}</span>'
         self.only.disabled = self.clear.disabled = not chosen
         self.only.value = self._state.only
         self.take.disabled = not found
 
+    def _words(self) -> str:
+        found, chosen = self._state.found, self._state.selection
+        if found is not None:
+            return _found_words(found, chosen, self._state.only)
+        if chosen:
+            return f"<b>{len(chosen):,} selected</b>, lit in every chart"
+        return (
+            "Draw a lasso in the scatter, tick rows or search: chosen tokens light up everywhere."
+        )
 
-def _words(chosen: int, found: frozenset[int] | None) -> str:
-    if found is not None:
-        also = f"; {chosen:,} selected" if chosen else ""
-        return f"<b>{len(found):,} found</b>, lit in every chart{also}"
-    if chosen:
-        return f"<b>{chosen:,} selected</b>, lit in every chart"
-    return "Draw a lasso in the scatter, tick rows or search: chosen tokens light up everywhere."
+
+def _found_words(found: frozenset[int], chosen: frozenset[int], only: bool) -> str:
+    """What a search has found, and what of it a table of selected tokens alone can show."""
+    many = f"<b>{len(found):,} found</b>" + (", lit in every chart" if found else "")
+    if not chosen:
+        return many
+    if not (only and found):
+        return f"{many}; {len(chosen):,} selected"
+    both = len(found & chosen)
+    if both:
+        return f"{many}; {both:,} of them among the {len(chosen):,} selected"
+    return (
+        f"{many}; none of them among the {len(chosen):,} selected. "
+        "Turn “Selected only” off to list them"
+    )

@@ -61,6 +61,7 @@ class TokenView:
                 status=self._status(page.shown),
                 page=page.page,
                 selected=[row[0] for row in page.rows if row[0] in chosen],
+                nothing=f"No {'selected ' * self._state.only}token matches.",
             )
         finally:
             self._drawing = False

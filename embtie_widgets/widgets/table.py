@@ -23,6 +23,7 @@ class TokenTable(anywidget.AnyWidget):
                 numbers that are not finite read "no value")
     total, shown  tokens in all, and tokens that the search leaves
     status      the line beside the search box
+    nothing     what stands in place of rows where there are none
     selected    ids to highlight, those on this page only
 
     The browser sets, the kernel observes:
@@ -50,6 +51,7 @@ class TokenTable(anywidget.AnyWidget):
     selected = traitlets.List(traitlets.Int()).tag(sync=True)
     clicked = traitlets.Int(-1).tag(sync=True)
     status = traitlets.Unicode("").tag(sync=True)
+    nothing = traitlets.Unicode("No token matches.").tag(sync=True)
     height = traitlets.Int(420).tag(sync=True)
     theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)
 
@@ -104,10 +106,12 @@ class TokenTable(anywidget.AnyWidget):
         status: str = "",
         page: int | None = None,
         selected: Iterable[int] = (),
+        nothing: str = "No token matches.",
     ) -> None:
         """Show one page in one message; of `selected` (any size) only this page's ids are sent."""
         ids = {int(row[0]) for row in rows}
         with self.hold_sync():
+            self.nothing = nothing
             self.rows = [list(row) for row in rows]
             self.shown, self.total = shown, total
             self.page = self.page if page is None else page

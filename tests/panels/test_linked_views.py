@@ -121,6 +121,24 @@ def test_what_was_found_can_be_selected(panel: AlignmentPanel) -> None:
     assert panel.tokens.table.query == ""
 
 
+def test_hits_outside_the_selection_are_said_to_be_no_rows_of_it(panel: AlignmentPanel) -> None:
+    lasso(panel, 5, 7)
+    table, bar = panel.tokens.table, panel.selection_bar
+    table.query = "word24"
+    assert "11 found</b>, lit in every chart; none of them among the 2 selected" in bar.text.value
+    assert (shown(panel), table.nothing) == ([], "No selected token matches.")
+    bar.only.value = False
+    assert "none of them" not in bar.text.value
+    assert len(shown(panel)) == 11
+
+
+def test_where_nothing_is_found_nothing_is_said_to_be_lit(panel: AlignmentPanel) -> None:
+    panel.tokens.table.query = "no such token"
+    assert "0 found" in panel.selection_bar.text.value
+    assert "lit" not in panel.selection_bar.text.value
+    assert panel.tokens.table.nothing == "No token matches."
+
+
 def test_a_lasso_ends_a_search(panel: AlignmentPanel) -> None:
     panel.tokens.table.query = "word24"
     lasso(panel, 1, 2)

@@ -148,3 +148,21 @@ def test_the_kernel_can_set_the_value(open_page: OpenPage) -> None:
     picker.value, picker.value_label = "7", "token seven"
     browser.pump()
     assert box(browser).input_value() == "token seven"
+
+
+@pytest.mark.browser
+def test_a_long_path_shows_its_end_and_a_long_title_its_start(open_page: OpenPage) -> None:
+    browser = open_page(width=200)
+    picker = picker_of(value="/home/somebody/models/of/last/summer/nano-untied")
+    browser.mount(picker)
+
+    def scrolled() -> float:
+        return float(box(browser).evaluate("box => box.scrollLeft"))
+
+    browser.until(lambda: scrolled() > 50)
+    box(browser).focus()
+    box(browser).press("Home")
+    box(browser).blur()
+    browser.until(lambda: scrolled() > 50)
+    picker.value_label = "A pair of models with a title that is far longer than its box"
+    browser.until(lambda: scrolled() == 0)

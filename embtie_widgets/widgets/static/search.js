@@ -4,6 +4,7 @@ class SearchView {
   constructor(context) {
     this.model = context.model;
     this.active = -1;
+    this.signal = context.signal;
     this.root = makeRoot("embtie-search", context);
     this.build();
     const { signal } = context;
@@ -37,6 +38,11 @@ class SearchView {
     on("click", () => { if (!this.open) { this.ask(""); this.show(); } });
     on("keydown", this.onKey);
     on("blur", this.leave);
+    // The host may give the box its width, and the browser its start again, after this.
+    on("blur", () => requestAnimationFrame(() => this.showEnd()));
+    const sizes = new ResizeObserver(() => this.showEnd());
+    sizes.observe(this.box);
+    this.signal.addEventListener("abort", () => sizes.disconnect());
     // Before the box loses its focus, which would close the list under the pointer.
     this.list.addEventListener("pointerdown", (event) => event.preventDefault());
     this.list.addEventListener("click", (event) => {
@@ -59,6 +65,13 @@ class SearchView {
     if (this.typed && document.activeElement === this.box) return;
     this.box.value = this.model.get("value_label") || this.model.get("value");
     this.box.title = this.model.get("value");
+    this.showEnd();
+  }
+
+  // Of a path that is too long for the box its end tells it from others; a title begins at its start.
+  showEnd() {
+    if (document.activeElement === this.box) return;
+    this.box.scrollLeft = this.box.value === this.model.get("value") ? this.box.scrollWidth : 0;
   }
 
   ask(query) {

@@ -40,7 +40,7 @@ class TableView {
       sort: () => this.drawHead(), descending: () => this.drawHead(),
       selected: () => this.markRows(), clicked: () => this.markRows(),
       query: () => this.showQuery(), status: () => this.drawStatus(),
-      shown: () => this.drawPager(), page: () => this.drawPager(),
+      nothing: rows, shown: () => this.drawPager(), page: () => this.drawPager(),
       page_size: () => this.drawPager(), total: () => this.drawPager(),
       height: () => this.drawHeight(),
     };
@@ -90,7 +90,7 @@ class TableView {
     this.grid = make("table", {
       role: "grid", "aria-multiselectable": "true", "aria-label": "Tokens",
     }, this.head, this.body);
-    this.empty = make("div", { class: "et-empty", hidden: true }, "No token matches.");
+    this.empty = make("div", { class: "et-empty", hidden: true });
     this.scroll = make("div", { class: "et-scroll" }, this.grid, this.empty);
     this.root.append(this.scroll);
     this.body.addEventListener("click", (event) => this.onRowClick(event));
@@ -150,6 +150,7 @@ class TableView {
     const rows = this.model.get("rows");
     this.body.replaceChildren(...rows.map((row, index) => this.rowOf(columns, row, index)));
     this.empty.hidden = rows.length > 0;
+    this.empty.textContent = this.model.get("nothing");
     this.copyButton.disabled = rows.length === 0;
     this.scroll.scrollTop = 0;
     this.markRows();
