@@ -14,7 +14,7 @@ from embtie_widgets.jobs.exports import csv_bytes
 from embtie_widgets.jobs.lookup import ask_card
 from embtie_widgets.panels.card import CardView
 from embtie_widgets.panels.exports import Offer, csv_offer, page_offer, picture_offers, stamping
-from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
+from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, whole_if_it_is
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.pair import PairPicker, pair_facts
 from embtie_widgets.panels.scatter import FIRST_X, FIRST_Y, ScatterView
@@ -80,7 +80,7 @@ class AlignmentPanel(Panel):
             _holdout(), "Share of the tokens that takes no part in the second fit"
         )
         self.seed = labelled(
-            w.IntText(description="seed", continuous_update=False),
+            w.FloatText(description="seed", continuous_update=False),
             "Which tokens are held out, and how rows are shuffled",
         )
         self.device = labelled(
@@ -93,7 +93,7 @@ class AlignmentPanel(Panel):
             "center": Field(self.center),
             "ridge": Field(self.ridge),
             "holdout": Field(self.holdout),
-            "seed": Field(self.seed),
+            "seed": Field(self.seed, to_request=whole_if_it_is),
             "device": Field(self.device),
         }
         numbers = w.Box([self.ridge, self.seed]).add_class("ep-pairs")

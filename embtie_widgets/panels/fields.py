@@ -94,6 +94,11 @@ class Setting:
         return text
 
 
+def whole_if_it_is(value: float) -> float | int:
+    """A whole number as one; the rest is left to the request, which refuses it in words."""
+    return int(value) if value.is_integer() else value
+
+
 def labelled(control: w.Widget, tooltip: str) -> w.Widget:
     """The control with its label above it and a tooltip for hand and screen reader."""
     control.tooltip = tooltip

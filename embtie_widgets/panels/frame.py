@@ -54,7 +54,7 @@ from embtie_widgets.panels.exports import ExportBar, Offer
 from embtie_widgets.panels.fields import Binding, Field, Setting
 from embtie_widgets.panels.guard import guard
 from embtie_widgets.panels.links import PanelLink
-from embtie_widgets.panels.notice import Notice
+from embtie_widgets.panels.notice import Notice, Outdated
 from embtie_widgets.panels.runbar import RunBar
 from embtie_widgets.panels.selection import SelectionBar
 from embtie_widgets.panels.state import PanelState, ids_of
@@ -93,7 +93,8 @@ class Panel(w.VBox):
         self._job: Job | None = None
         self._answer: Answer | None = None
         self._drawing = False
-        self.notice, self.runbar = Notice(), RunBar(self.state)
+        self.notice, self.outdated = Notice(), Outdated()
+        self.runbar = RunBar(self.state, self.notice)
         self.selection_bar = SelectionBar(self.state)
         fields, controls = self.build_controls()
         self._binding = Binding(fields, self.callback(self._edited))
@@ -110,7 +111,9 @@ class Panel(w.VBox):
         self.add_class("embtie-panel")
         self.runbar.run.on_click(self.callback(self._run_clicked))
         self.runbar.cancel.on_click(self.callback(lambda _: self.cancel()))
-        self.state.observe(self.callback(self._restate), ["request", "result", "answered", "phase"])
+        self.state.observe(
+            self.callback(self._restate), ["request", "result", "answered", "phase", "wanted"]
+        )
         self.state.observe(self.callback(self._reselect), ["selection", "found"])
         self.selection_bar.clear.on_click(self.callback(lambda _: self.state.choose(())))
         self.selection_bar.take.on_click(self.callback(self._select_found))
@@ -224,8 +227,9 @@ class Panel(w.VBox):
         return w.HTML(text)
 
     def _body(self, controls: Iterable[w.Widget]) -> w.Widget:
-        side = w.VBox([*controls, self.runbar]).add_class("ep-side")
-        main = w.VBox([self.notice, self.exports, self.results]).add_class("ep-main")
+        # Beside Run, where the eye is: above the results it would be scrolled out of sight.
+        side = w.VBox([*controls, self.notice, self.runbar]).add_class("ep-side")
+        main = w.VBox([self.outdated, self.exports, self.results]).add_class("ep-main")
         return w.Box([side, main]).add_class("ep-body")
 
     def _begin(self) -> None:
@@ -286,6 +290,7 @@ class Panel(w.VBox):
     def _restate(self, _change: Any) -> None:
         dim = self.state.stale or (self.state.phase == "running" and self.result is not None)
         (self.results.add_class if dim else self.results.remove_class)("ep-stale")
+        self.outdated.show(self.state)
 
     def _heard(self, answer: Answer, word: Stage | Outcome) -> None:
         """A word of the run that counts; those of older ones are dropped."""

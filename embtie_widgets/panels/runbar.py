@@ -4,6 +4,7 @@ from typing import Any
 
 import ipywidgets as w
 
+from embtie_widgets.panels.notice import Notice
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.panels.words import escape, seconds
 from embtie_widgets.progress import spoken
@@ -12,18 +13,19 @@ from embtie_widgets.progress import spoken
 class RunBar(w.HBox):
     """Shows the phase of a panel; what its buttons do is the panel's affair."""
 
-    def __init__(self, state: PanelState) -> None:
+    def __init__(self, state: PanelState, notice: Notice) -> None:
         self.run = w.Button(description="Run", tooltip="Compute with these settings")
         self.cancel = w.Button(description="Cancel", tooltip="Stop; the earlier result is kept")
         self.bar = w.HTML()
         self.text = w.HTML()
-        self._state, self._expected = state, ""
+        self._state, self._notice, self._expected = state, notice, ""
         self.run.add_class("ep-primary")
         self.bar.add_class("ep-bar")
         self.text.add_class("ep-status")
         super().__init__([self.run, self.cancel, self.bar, self.text])
         self.add_class("ep-runbar")
         state.observe(self._draw, ["phase", "stage", "ended", "request", "answered"])
+        notice.observe(self._draw, "value")
         self._draw()
 
     def expect(self, estimate: Any) -> None:
@@ -56,6 +58,8 @@ class RunBar(w.HBox):
         ended = self._state.ended
         if self._failed():
             return "Failed; see the message."
+        if self._notice.value:
+            return "See the message."
         if self._state.stale or ended is None:
             said = "Settings changed: run to update." if self._state.stale else "Ready to run."
             return said + (f" Expected: {self._expected}." if self._expected else "")

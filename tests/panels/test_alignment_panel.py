@@ -60,6 +60,17 @@ def test_each_control_edits_its_field(
     assert runner.jobs[-1].request == replace(AlignRequest(), **{control: value})
 
 
+def test_a_seed_that_is_no_whole_number_is_refused_in_words(
+    panel: AlignmentPanel, runner: FakeRunner
+) -> None:
+    before = len(runner.jobs)
+    panel.seed.value = 1.5
+    assert "expected a whole number" in panel.notice.value
+    assert len(runner.jobs) == before
+    panel.seed.value = 2
+    assert (panel.request.seed, type(panel.request.seed)) == (2, int)
+
+
 def test_the_number_beside_the_slider_is_read_as_it_is_written(panel: AlignmentPanel) -> None:
     assert float(format(0.35, panel.holdout.readout_format)) == 0.35
 

@@ -14,6 +14,7 @@ from embtie_widgets.requests import AlignRequest, read_request
 from embtie_widgets.requests.link import decode
 from tests.charts.test_chart_files import tiny_png
 from tests.panels.fake_jobs import Cost, FakeRunner, parts
+from tests.sample_results import pair_result
 
 
 @pytest.fixture
@@ -263,3 +264,11 @@ def test_a_selection_too_large_for_a_link_leaves_no_empty_table(panel: Alignment
     open_page(panel, "embtie=1&kind=align&map=orthogonal&view.only=true")
     assert not panel.state.only
     assert len(panel.tokens.table.rows) == 100
+
+
+def test_a_link_whose_result_is_still_to_come_says_so_above_the_other_one(
+    runner: FakeRunner,
+) -> None:
+    panel = AlignmentPanel(parts=parts(runner, Cost(seconds=60), pair_result()))
+    open_page(panel, "embtie=1&kind=align&a=somebody/model")
+    assert "result of this link is not here yet" in panel.outdated.value

@@ -344,3 +344,26 @@ def test_no_name_of_a_panel_hides_one_of_the_widget(panel: ToyPanel) -> None:
     made_by_traitlets |= {"_static_immutable_initial_values", "_descriptors", "_instance_inits"}
     assert own & inherited <= made_by_traitlets
     assert not {name for name in vars(panel) if name in inherited and not name.startswith("_")}
+
+
+def test_a_message_stands_beside_run_and_run_points_to_it(panel: ToyPanel) -> None:
+    side = panel.children[-1].children[0]
+    assert panel.notice in side.children
+    assert side.children.index(panel.runbar) == side.children.index(panel.notice) + 1
+    panel.k.value = -1
+    assert "See the message." in panel.runbar.text.value
+    panel.k.value = 2
+    assert "See the message." not in panel.runbar.text.value
+
+
+def test_a_result_of_other_settings_says_so_until_the_new_one_is_there(runner: FakeRunner) -> None:
+    panel = ToyPanel(ToyRequest(), **parts(runner, Cost(seconds=60)))
+    panel.start()
+    runner.jobs[-1].finish("first")
+    assert panel.outdated.value == ""
+    panel.k.value = 8
+    assert "other settings" in panel.outdated.value
+    panel.start()
+    assert panel.outdated.value == ""
+    runner.jobs[-1].finish("second")
+    assert panel.outdated.value == ""
