@@ -52,6 +52,8 @@ def load(
         revision, tokens = model.revision, tokens if tokens is not None else model.tokens_file
         ref = (model.ref, model.output_file) if model.output_file else model.ref
     sourced, own_tokens = _read(ref, revision, progress)
+    named = isinstance(ref, str | Path)
+    sourced.origin = model or (ModelRef(str(ref), revision) if named else None)
     tokens = tokens if tokens is not None else own_tokens
     if tokens is not None:
         sourced.vocabulary = read_vocabulary(tokens)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from embtie_widgets.hashing import tensor_hash
+from embtie_widgets.requests import ModelRef
 from embtie_widgets.results import display_token
 from embtie_widgets.sources.copies import near_copies
 
@@ -35,6 +36,7 @@ class Loaded:
     padding        row numbers that no token owns
     stored_copies  how many of the two matrices the files hold (2 also where they are equal)
     settings       everything needed to load the same again
+    origin         the reference that was given; None for a model in memory and loose matrices
 
     Use the matrices as they are or copy them; they are never changed in place.
     """
@@ -54,6 +56,7 @@ class Loaded:
     )
     stored_copies: int = 1
     settings: dict[str, Any] = field(default_factory=dict)
+    origin: ModelRef | None = None
 
     def __repr__(self) -> str:
         kind = str(self.input.dtype).removeprefix("torch.")

@@ -16,6 +16,7 @@ from embtie_widgets.sources.configuration import Config
 from embtie_widgets.sources.counting import Shape, Sized, count, packed, trained
 from embtie_widgets.sources.files import optional_json
 from embtie_widgets.sources.load import Place, find
+from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.sourced import plain_config
 
 __all__ = ["Parameters", "parameters"]
@@ -32,13 +33,16 @@ _FROM_CONFIG = "Its files are {why}, so its configuration was counted instead."
 def parameters(model: Any, *, progress: Progress = silent) -> Parameters:
     """Count the parameters of a model or a configuration; no weights are read for it.
 
-    `model` is a transformers model, a bundled name, a folder, a GGUF file, a hub id, a `ModelRef`;
+    `model` is a transformers model, a bundled name, a folder, a GGUF file, a hub id, a `ModelRef`,
+    or what `load` made of one of these names, which is counted where it was loaded from;
     or a configuration: the path of a config.json, a mapping, or an object of transformers.
     """
     if config_model.is_config(model):
         return count(config_model.sized_config(model))
     if live.is_model(model):
         return count(_sized_model(model))
+    if isinstance(model, Loaded):
+        return _counted(_origin(model), progress)
     if isinstance(model, str | Path | ModelRef):
         ref = model if isinstance(model, ModelRef) else ModelRef(str(model))
         return _counted(ref, progress)
@@ -46,6 +50,16 @@ def parameters(model: Any, *, progress: Progress = silent) -> Parameters:
         f"The parameters of a {type(model).__name__} cannot be counted.",
         "Give a model in memory, the name of a checkpoint, or a configuration.",
     )
+
+
+def _origin(loaded: Loaded) -> ModelRef:
+    """Where it was loaded from, at the commit that was found then: it has no body itself."""
+    if loaded.origin is None:
+        raise EmbtieError(
+            f"'{loaded.name}' holds matrices alone, and was not loaded from a named checkpoint.",
+            "Give the model in memory itself, or the name of a checkpoint, or a configuration.",
+        )
+    return replace(loaded.origin, revision=loaded.revision or loaded.origin.revision)
 
 
 def _sized_model(model: Any) -> Sized:

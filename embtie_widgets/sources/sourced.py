@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.status import Found, judge, treat_as_tied
 from embtie_widgets.sources.tokens import Vocabulary
@@ -29,6 +30,7 @@ class Sourced:
     notes: list[str] = field(default_factory=list)
     revision: str | None = None
     token_counts: Counts | None = None
+    origin: ModelRef | None = None
 
 
 def finish(sourced: Sourced, as_tied: bool = False) -> Loaded:
@@ -54,6 +56,7 @@ def finish(sourced: Sourced, as_tied: bool = False) -> Loaded:
         stored_copies=len(stored),
         settings=_settings(sourced, judged.output, as_tied)
         | {"tied": judged.tied, "tied by choice": judged.chosen},
+        origin=sourced.origin,
     )
 
 

@@ -166,3 +166,18 @@ def test_an_empty_matrix_is_refused(tmp_path: Path, shape: tuple[int, int]) -> N
     sparse(tmp_path / "model.safetensors", {"model.embed_tokens.weight": shape})
     with pytest.raises(ew.EmbtieError, match="is empty"):
         ew.parameters(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["nano-untied", "nano-tied"])
+def test_what_was_loaded_is_counted_where_it_came_from(name: str) -> None:
+    assert ew.parameters(ew.load(name)) == ew.parameters(name)
+    assert ew.parameters(ew.load(ew.ModelRef(name))) == ew.parameters(name)
+
+
+def test_a_loaded_folder_is_counted_and_one_from_memory_names_what_to_give(tmp_path: Path) -> None:
+    model = llama()
+    folder = saved(model, tmp_path / "model")
+    assert ew.parameters(ew.load(folder)).untied == total(model)
+    with pytest.raises(ew.EmbtieError, match="holds matrices alone") as caught:
+        ew.parameters(ew.load(model))
+    assert "the model in memory itself" in caught.value.hint
