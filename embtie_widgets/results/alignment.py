@@ -49,6 +49,10 @@ class Alignment:
     settings: dict[str, Any]
     hashes: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        kind = self.description.get("kind", "unknown")
+        return f"Alignment({kind} map, {_scored(self):,} tokens, {_numbers(self)})"
+
     def to_frame(self) -> "pd.DataFrame":
         """One row per token: its row number and its cosine."""
         import pandas as pd
@@ -88,6 +92,15 @@ class PairAlignment:
     settings: dict[str, Any]
     hashes: dict[str, str]
 
+    def __repr__(self) -> str:
+        names = " with ".join(repr(known["name"]) for known in self.models.values())
+        wide = max(map(len, self.comparisons), default=0)
+        lines = [
+            f"  {name:<{wide}}  {_numbers(one)}, {_scored(one):,} tokens"
+            for name, one in self.comparisons.items()
+        ]
+        return "\n".join([f"PairAlignment({names}, {len(self.tokens):,} common tokens)", *lines])
+
     def to_frame(self) -> "pd.DataFrame":
         """One row per token: text, bytes, rows, count, norms and the cosine of each comparison."""
         import pandas as pd
@@ -116,7 +129,7 @@ class PairAlignment:
                 "heldout_interval": result.heldout_interval,
                 "floor_mean": result.floor_mean,
                 "floor_expected": result.floor_expected,
-                "tokens": int(np.isfinite(result.cosine).sum()),
+                "tokens": _scored(result),
             }
             for name, result in self.comparisons.items()
         ]
@@ -134,3 +147,16 @@ class PairAlignment:
             "settings": self.settings,
             "hashes": self.hashes,
         }
+
+
+def _scored(result: Alignment) -> int:
+    """How many tokens have a cosine."""
+    return int(np.isfinite(result.cosine).sum())
+
+
+def _numbers(result: Alignment) -> str:
+    """The mean, and beside it what unseen rows and pure chance reach, where that was asked for."""
+    low, high = result.interval
+    words = [f"mean {result.mean:.4f} [{low:.4f}, {high:.4f}]"]
+    beside = {"held-out": result.heldout_mean, "floor": result.floor_mean}
+    return ", ".join(words + [f"{k} {v:.4f}" for k, v in beside.items() if v is not None])

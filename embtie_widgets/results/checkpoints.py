@@ -1,6 +1,7 @@
 """What is known of the checkpoints of a training, and where each stands in it."""
 
 import math
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -127,6 +128,14 @@ class CheckpointReport:
     notes: tuple[str, ...]
     settings: dict[str, Any]
     hashes: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        states = Counter(row.state for row in self.rows)
+        said = ", ".join(f"{count} {state}" for state, count in states.items())
+        same = f", {len(self.repeats)} x the same bytes" if self.repeats else ""
+        span = f" from {self.rows[0].name} to {self.rows[-1].name}" if self.rows else ""
+        number = f"{len(self.rows)} checkpoints{span}"
+        return f"CheckpointReport({self.name!r}, {number}: {said or 'none'}{same})"
 
     @property
     def repeated(self) -> frozenset[str]:

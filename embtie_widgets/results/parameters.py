@@ -32,6 +32,10 @@ class Parameters:
     settings: dict[str, Any] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        name = self.settings.get("model", {}).get("name")
+        return f"Parameters({f'{name!r}, ' if name else ''}{_numbers(self)})"
+
     @property
     def body(self) -> int:
         """All that is neither the input nor the output matrix."""
@@ -101,6 +105,10 @@ class ParameterReport:
     settings: dict[str, Any]
     hashes: dict[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        others = len(self.rows()) - 1
+        return f"ParameterReport({self.name!r}, {_numbers(self.model)}; {others} models beside it)"
+
     def rows(self) -> dict[str, Parameters]:
         """The model first, then the suite, by the names they are shown under."""
         return {self.name: self.model} | {k: v for k, v in self.beside.items() if k != self.name}
@@ -120,6 +128,13 @@ class ParameterReport:
             "settings": self.settings,
             "hashes": self.hashes,
         }
+
+
+def _numbers(counted: Parameters) -> str:
+    return (
+        f"untied {counted.untied:,}, tied {counted.tied:,}, tying saves {counted.saved:,}; "
+        f"both matrices are {counted.share:.1%} of the untied form"
+    )
 
 
 def _row(counted: Parameters) -> dict[str, Any]:

@@ -45,6 +45,12 @@ class Series:
     repeats: tuple[Repeat, ...]
     skipped: tuple[tuple[str, str], ...]
 
+    def __repr__(self) -> str:
+        count = f"{len(self.loaded)} loaded, {len(self.skipped)} skipped"
+        same = f", {len(self.repeats)} x the same bytes" if self.repeats else ""
+        first, last = self.revisions[0].name, self.revisions[-1].name
+        return f"Series({self.name!r}, {first} to {last}, {count}{same})"
+
     def __iter__(self) -> Iterator[tuple[Revision, Loaded]]:
         return iter(zip(self.revisions, self.loaded, strict=True))
 
