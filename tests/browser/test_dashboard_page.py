@@ -23,6 +23,7 @@ def test_text_is_there_before_any_script_and_then_a_real_figure(
 ) -> None:
     one = visit()
     one.page.wait_for_selector("#loading h1, .embtie-app h1")
+    assert one.page.title().startswith("embtie")
     one.wait_for_figure()
     assert one.page.query_selector("#loading") is None
     outlines = one.outlines()
