@@ -5,7 +5,10 @@ from embtie_widgets.requests.request import Request
 
 
 def to_code(request: Request) -> str:
-    """Python that runs this request; models and what differs from the defaults are written."""
+    """Three lines of Python that run this request and print its result.
+
+    Models and what differs from the defaults are written.
+    """
     default = type(request)()
     changed = [
         f"{name}={_literal(getattr(request, name))}"
@@ -15,8 +18,8 @@ def to_code(request: Request) -> str:
     ]
     return (
         "import embtie_widgets as ew\n"
-        f"request = ew.{type(request).__name__}({', '.join(changed)})\n"
-        "result = ew.run(request)"
+        f"result = ew.run(ew.{type(request).__name__}({', '.join(changed)}))\n"
+        "print(result)\n"
     )
 
 

@@ -138,8 +138,11 @@ def test_a_folder_or_a_picture_is_no_request(tmp_path):
 
 
 @pytest.mark.parametrize("request_", [ew.AlignRequest(), CHANGED])
-def test_the_code_makes_the_same_request(request_):
-    names: dict[str, object] = {}
-    exec(to_code(request_).rsplit("\n", 1)[0], names)
-    assert names["request"] == request_
+def test_the_three_lines_of_code_run_the_same_request_and_show_its_result(
+    request_, monkeypatch, capsys
+):
+    monkeypatch.setattr(ew, "run", lambda request: ("carried out", request), raising=False)
+    exec(to_code(request_), {})
+    assert capsys.readouterr().out == f"{('carried out', request_)}\n"
     assert len(to_code(request_).splitlines()) == 3
+    assert to_code(request_).endswith("\n")
