@@ -118,7 +118,8 @@ def _caches() -> Iterator[Finding]:
     hub = Path(constants.HF_HUB_CACHE)
     models = len(list(hub.glob("models--*")))
     yield Finding("Cache", "models from the hub", f"{models} ({_size(hub)} in {short_path(hub)})")
-    yield Finding("Cache", "hub access", "offline" if constants.HF_HUB_OFFLINE else "online")
+    access = "switched off (HF_HUB_OFFLINE)" if constants.HF_HUB_OFFLINE else "allowed, not tried"
+    yield Finding("Cache", "hub access", access)
     yield Finding("Cache", "hub token", "set" if get_token() else "not set")
     tensors = tensors_folder()
     kept = f"{_size(tensors)} in {short_path(tensors)}" if tensors else "not kept"

@@ -93,6 +93,17 @@ def test_the_hub_token_is_never_printed(
     assert "hf_secret" not in text
 
 
+@pytest.mark.parametrize(
+    ("off", "said"), [(True, "switched off (HF_HUB_OFFLINE)"), (False, "allowed, not tried")]
+)
+def test_the_hub_is_called_no_more_than_what_is_known_of_it(
+    off: bool, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", off)
+    _, report = doctor(capsys)
+    assert report["Cache: hub access"]["value"] == said
+
+
 def test_the_home_folder_is_not_spelt_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
