@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from embtie_widgets.cli.findings import short_path
 from embtie_widgets.cli.line import ProgressLine
@@ -26,16 +27,23 @@ def fetch(arguments: argparse.Namespace) -> int:
         )
     failed = False
     plans = []
-    for model in jobs.wanted(arguments.models):
+    models = jobs.wanted(arguments.models)
+    for model in models:
         try:
             plans.append(jobs.plan(model))
             print(_line(plans[-1]))
         except EmbtieError as error:
             failed = _complain(error)
-    print(f"To fetch: {spoken(sum(plan.moved for plan in plans))}.", flush=True)
+    if plans:
+        print(_total(plans, len(models)), flush=True)
     if not arguments.dry_run:
         failed = sum(map(_carry_out, plans)) > 0 or failed
     return FAULT if failed else 0
+
+
+def _total(plans: Sequence[Plan], asked: int) -> str:
+    part = "" if len(plans) == asked else f", for {len(plans)} of the {asked} models"
+    return f"To fetch{part}: {spoken(sum(plan.moved for plan in plans))}."
 
 
 def _carry_out(plan: Plan) -> bool:

@@ -86,8 +86,16 @@ def test_one_that_cannot_be_had_does_not_keep_the_other_away(
     assert main(["fetch", "lab/missing", TIED]) == 2
     said = capsys.readouterr()
     assert "no public model 'lab/missing'" in said.err
+    assert "To fetch, for 1 of the 2 models: 2 MB." in said.out
     assert f"{TIED} is here" in said.out
     assert "Traceback" not in said.err
+
+
+def test_where_none_can_be_had_there_is_no_word_of_nothing_to_fetch(
+    hub: HubServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fetch", "lab/missing", "lab/gone"]) == 2
+    assert capsys.readouterr().out == ""
 
 
 def test_an_unknown_name_is_answered_with_the_pairs(
