@@ -29,7 +29,7 @@ def caption(result: PairAlignment) -> str:
     left = part.cosine.size - used
     facts = [
         f"n = {used:,} tokens" + (f" ({left:,} without value)" if left else ""),
-        " and ".join(_model(facts) for facts in result.models.values()),
+        " and ".join(_models(result)),
         _map_text(settings),
         _split_text(settings),
         _machine_text(part.settings),
@@ -38,8 +38,19 @@ def caption(result: PairAlignment) -> str:
     return "; ".join(fact for fact in facts if fact) + "."
 
 
+def _models(result: PairAlignment) -> list[str]:
+    """Both models by name; where the names are one, by the beginning of a hash too."""
+    names = [_model(facts) for facts in result.models.values()]
+    if len(set(names)) == len(names):
+        return names
+    hashes = (result.hashes.get(role, "")[:8] for role in ("In", "Tied"))
+    return [f"{name} ({digits})" for name, digits in zip(names, hashes, strict=False)]
+
+
 def _model(facts: dict[str, Any]) -> str:
+    """A folder is called one: it may bear the name of a bundled model."""
     name, revision = str(facts.get("name", "?")), facts.get("revision")
+    name = f"folder {name}" if facts.get("source") == "folder" else name
     return f"{name} @ {revision}" if revision else name
 
 
@@ -72,10 +83,32 @@ def headline(result: PairAlignment) -> str:
     kind = "on held-out tokens" if out.held and into.held else "in-sample"
     numbers = f"mean cosine {out.mean:.2f} with the output, {into.mean:.2f} with the input, {kind}"
     if out.low - into.high > _ROUNDING:
-        return f"The tied matrix is closer to the untied output: {numbers}."
+        return f"{_closer(result, 'output')}: {numbers}."
     if into.low - out.high > _ROUNDING:
-        return f"The tied matrix is closer to the untied input: {numbers}."
+        return f"{_closer(result, 'input')}: {numbers}."
     return f"No clear difference between the two sides: {numbers}."
+
+
+def _closer(result: PairAlignment, side: str) -> str:
+    """What stands for Tied, and the side it is closer to; only a tied matrix is called one."""
+    a, b = (result.models.get(name, {}) for name in ("A", "B"))
+    if b.get("tied", "tied") == "tied":
+        return f"The tied matrix is closer to the untied {side}"
+    third = "output" if result.settings.get("role_b") == "output" else "input"
+    return (
+        f"The {third} matrix of B ({_model(b)}) is closer to the {side} matrix of A ({_model(a)})"
+    )
+
+
+def exchange(result: PairAlignment) -> str:
+    """Which model gives what, where that is not as it was asked for; empty where it is."""
+    if not result.settings.get("exchanged"):
+        return ""
+    a, b = _models(result)
+    return (
+        f"A and B were exchanged, since A was tied and B was not: {a} gives In and Out, "
+        f"{b} gives Tied."
+    )
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,14 @@ def _measure(request: AlignRequest, pair: OpenPair, progress: Progress) -> PairA
         checks=checks,
         models={"A": describe(pair.a), "B": describe(pair.b)},
         notes=_notes(pair, found),
-        settings={**request.to_dict(), "policy": pair.matched.policy, "cached": False},
+        settings=_settings(request, pair),
         hashes=pair.roles.hashes,
     )
+
+
+def _settings(request: AlignRequest, pair: OpenPair) -> dict[str, Any]:
+    known = {**request.to_dict(), "policy": pair.matched.policy, "cached": False}
+    return known | ({"exchanged": True} if pair.exchanged else {})
 
 
 def _compare(

@@ -50,6 +50,7 @@ class OpenPair:
     matched: Match
     roles: Roles
     notes: tuple[str, ...]
+    exchanged: bool = False
 
     @cached_property
     def fingerprint(self) -> dict[str, str]:
@@ -119,7 +120,7 @@ def _opened(request: AlignRequest, progress: Progress) -> OpenPair:
             f"{a.name} and {b.name} have no token in common.",
             "Choose models with related vocabularies, or check their token lists.",
         )
-    return OpenPair(a, b, matched, _roles(a, b, matched, request.role_b), swapped)
+    return OpenPair(a, b, matched, _roles(a, b, matched, request.role_b), swapped, bool(swapped))
 
 
 def is_here(ref: ModelRef) -> bool:
@@ -143,6 +144,7 @@ def describe(loaded: Loaded) -> dict[str, Any]:
     output = loaded.output
     return {
         "name": loaded.name,
+        "source": loaded.settings.get("source", ""),
         "revision": loaded.revision,
         "tied": loaded.tied,
         "config_says": loaded.settings.get("config says", ""),

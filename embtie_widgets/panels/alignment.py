@@ -7,7 +7,7 @@ import ipywidgets as w
 
 from embtie_widgets.charts import alignment as chart
 from embtie_widgets.charts.columns import positions
-from embtie_widgets.charts.sentences import cautions, on_chance
+from embtie_widgets.charts.sentences import cautions, exchange, on_chance
 from embtie_widgets.charts.theme import COMPARISONS, mark_of, templates
 from embtie_widgets.jobs import devices
 from embtie_widgets.jobs.exports import csv_bytes
@@ -254,7 +254,9 @@ def _headline(result: PairAlignment) -> str:
         f'<div class="ep-alert" role="note"><b>Beware.</b> {escape(text)}</div>'
         for text in cautions(result)
     )
-    return f"<p>{escape(chart.headline(result))}</p>{beware}"
+    turned = exchange(result)
+    note = f'<p class="ep-aside">{escape(turned)}</p>' if turned else ""
+    return f"<p>{escape(chart.headline(result))}</p>{note}{beware}"
 
 
 def _named(comparison: str) -> str:

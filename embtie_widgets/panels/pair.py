@@ -202,6 +202,7 @@ def _status(facts: dict[str, Any]) -> str:
 
 
 _FACTS: dict[str, Any] = {
+    "read from": _text("source"),
     "as stored": _status,
     "the configuration says": _text("config_says"),
     "revision": _text("revision", "as found"),

@@ -166,3 +166,25 @@ def test_chance_that_is_not_as_in_theory_is_explained() -> None:
     assert "mean" in sentences.on_chance(raw)
     none = {n: replace(p, floor_expected=None) for n, p in parts.items()}
     assert sentences.on_chance(replace(far, comparisons=none)) == ""
+
+
+def test_a_matrix_that_is_not_tied_is_called_by_what_it_is() -> None:
+    result = pair_result()
+    b = result.models["B"] | {"tied": "untied", "name": "other"}
+    untied = replace(result, models=result.models | {"B": b})
+    assert chart.headline(result).startswith("The tied matrix is closer to the untied output")
+    for role, side in (("auto", "input"), ("input", "input"), ("output", "output")):
+        said = chart.headline(replace(untied, settings=result.settings | {"role_b": role}))
+        assert said.startswith(
+            f"The {side} matrix of B (other) is closer to the output matrix of A (nano-untied): "
+        )
+        assert "tied matrix" not in said
+
+
+def test_a_folder_is_told_from_a_bundled_model_of_its_name() -> None:
+    result = pair_result()
+    folder = result.models["A"] | {"source": "folder"}
+    told = chart.caption(replace(result, models=result.models | {"A": folder}))
+    assert "folder nano-untied and nano-tied;" in told
+    twice = chart.caption(replace(result, models={"A": folder, "B": folder}))
+    assert "folder nano-untied (aa11) and folder nano-untied (cc33);" in twice

@@ -137,6 +137,8 @@ def test_a_tied_first_model_changes_places_and_a_note_says_so(request_):
     turned = ew.run(dataclasses.replace(request_, a=request_.b, b=request_.a))
     assert turned.summary() == straight.summary()
     assert "changed places" in turned.notes[0]
+    assert turned.settings["exchanged"]
+    assert "exchanged" not in straight.settings
 
 
 def test_a_model_without_output_matrix_gives_what_it_can(request_, files):

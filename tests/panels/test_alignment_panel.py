@@ -243,3 +243,16 @@ def test_a_tied_first_model_is_warned_of_beside_the_headline(
     runner.jobs[-1].finish(replace(result, hashes=same))
     assert "Beware" in panel.headline.value
     assert "A is tied" in panel.headline.value
+
+
+def test_models_that_were_exchanged_are_told_right_under_the_headline(
+    panel: AlignmentPanel, runner: FakeRunner
+) -> None:
+    assert "exchanged" not in panel.headline.value
+    runner.at_once = False
+    panel.start()
+    result = pair_result()
+    runner.jobs[-1].finish(replace(result, settings=result.settings | {"exchanged": True}))
+    said = panel.headline.value.split("</p>")[1]
+    assert "A and B were exchanged" in said
+    assert "nano-untied gives In and Out, nano-tied gives Tied" in said
