@@ -18,6 +18,7 @@ from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.reading import check_start, local_path, sentences
 from embtie_widgets.sources.snapshots import Snapshot, find_snapshot, read_snapshot
 from embtie_widgets.sources.sourced import Sourced, finish
+from embtie_widgets.sources.spelt import misspelt, nearest
 from embtie_widgets.sources.tokens import read_vocabulary
 
 BUNDLED = ("nano-tied", "nano-untied")
@@ -94,6 +95,9 @@ def find(ref: str, revision: str | None = None, progress: Progress = silent) -> 
         local = "folder" if path.is_dir() else "file" if path.is_file() else ""
     if local == "folder":
         return _local(FolderFiles(path), "folder", revision)
+    wrong = None if local else misspelt(ref)
+    if wrong is not None:
+        raise wrong
     if local == "file" or _names_a_file(ref):
         _no_revision(revision, "A file")
         return path
@@ -123,7 +127,8 @@ def _open_hub(ref: str, revision: str | None, progress: Progress) -> tuple[Files
         if "/" in ref:
             raise
         bundled = f"The bundled models are {' and '.join(BUNDLED)}."
-        raise EmbtieError(error.message, f"{error.hint} {bundled}".strip()) from None
+        hint = " ".join(filter(None, (nearest(ref, BUNDLED), error.hint, bundled)))
+        raise EmbtieError(error.message, hint) from None
 
 
 def _read_named(ref: str, revision: str | None, progress: Progress) -> Sourced:
