@@ -22,7 +22,8 @@ APART = "Write 'lab/model', and its revision apart: 'step5'."
         ("https://huggingface.co/lab/model/resolve/step5/config.json", APART),
         ("https://huggingface.co/lab/model/blob/step5/model.safetensors", APART),
         ("https://huggingface.co/", "such as EleutherAI/pythia-70m"),
-        ("https://[broken/lab/model", "such as EleutherAI/pythia-70m"),
+        ("https://[broken/lab/model", "Write 'lab/model'."),
+        ("https://host/../%00/a", "such as EleutherAI/pythia-70m"),
     ],
 )
 @pytest.mark.parametrize("call", [ew.load, ew.parameters])
