@@ -1,5 +1,6 @@
 """What a config.json says: plain look-ups in the nested places where families keep things."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,6 +20,7 @@ _INNER = (
     "decoder",
 )
 _TIE_KEYS = ("tie_word_embeddings", "weight_tying", "tie_embeddings", "share_input_output_embed")
+_LONGEST = 24
 _SIZE_KEYS = ("vocab_size", "padded_vocab_size", "n_vocab")
 _LAYER_KEYS = (
     "num_decoder_layers",
@@ -77,6 +79,23 @@ def tie_word(config: Config) -> str:
 def flags_disagree(config: Config) -> bool:
     """Whether two levels of the configuration carry different tie flags."""
     return len(set(_flags(config))) > 1
+
+
+def odd_flags(config: Config) -> list[str]:
+    """Tie flags that are neither true nor false, such as 1 or "true"; none of them is followed."""
+    found = [
+        f"{key} is {_told(level[key])}"
+        for level in levels(config)
+        for key in _TIE_KEYS
+        if not isinstance(level.get(key), bool | None)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _told(value: Any) -> str:
+    """A value as the file has it, unless it is long or nested."""
+    text = json.dumps(value) if isinstance(value, str | int | float) else ""
+    return text if 0 < len(text) <= _LONGEST else "no short word or number"
 
 
 def vocab_size(config: Config) -> int | None:

@@ -130,8 +130,16 @@ def _missing_notes(present: bool, value: Any) -> list[str]:
     return [f"{what}, so nothing is known but the tensors."]
 
 
+def odd_flag_notes(config: Config) -> list[str]:
+    """A sentence for each tie flag that could not be followed."""
+    return [
+        f"In the configuration {told}, neither true nor false, so it was not followed."
+        for told in configuration.odd_flags(config)
+    ]
+
+
 def _config_notes(config: Config) -> list[str]:
-    notes = []
+    notes = odd_flag_notes(config)
     if configuration.flags_disagree(config):
         notes.append(
             "The tie flag differs between levels of the configuration; the language model's "

@@ -15,6 +15,7 @@ from embtie_widgets.sources.checkpoint import Checkpoint
 from embtie_widgets.sources.configuration import Config
 from embtie_widgets.sources.counting import Shape, Sized, count, packed, trained
 from embtie_widgets.sources.files import optional_json
+from embtie_widgets.sources.folder import odd_flag_notes
 from embtie_widgets.sources.load import Place, find
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.sourced import plain_config
@@ -116,7 +117,7 @@ def _sized_place(place: Place, ref: ModelRef) -> Sized:
         notes = (_FROM_CONFIG.format(why=why), *sized.notes)
     else:
         sized = _sized_headers(checkpoint, config, place.files.name, ref.treat_as_tied)
-        notes = (*checkpoint.notes, *sized.notes)
+        notes = (*checkpoint.notes, *odd_flag_notes(config), *sized.notes)
     return replace(
         sized, notes=(*place.notes, *notes, *place.files.notes), model=facts | sized.model
     )

@@ -237,3 +237,24 @@ def test_the_named_class_tells_whether_there_is_a_head(
     config = {"architectures": [name], "tie_word_embeddings": True, "vocab_size": 32}
     loaded = ew.load(handmade(tmp_path, config, **{EMBED: E}))
     assert loaded.tied == ("tied" if head else "input only")
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(1, "1"), ("true", '"true"'), ([True], "no short word or number")]
+)
+def test_a_flag_that_is_neither_true_nor_false_is_named(
+    value: Any, told: str, tmp_path: Path
+) -> None:
+    single(tmp_path, {EMBED: E}, None)
+    edit_config(tmp_path, model_type="unheard-of", tie_word_embeddings=value)
+    note = f"tie_word_embeddings is {told}, neither true nor false, so it was not followed."
+    loaded = ew.load(tmp_path)
+    assert loaded.settings["config says"] == "nothing"
+    assert f"In the configuration {note}" in loaded.notes
+    assert any(note in told for told in ew.parameters(tmp_path).notes)
+
+
+@pytest.mark.parametrize("value", [True, False, None])
+def test_a_plain_flag_or_none_is_no_oddity(value: bool | None, tmp_path: Path) -> None:
+    single(tmp_path, {EMBED: E}, value)
+    assert not any("neither true nor false" in note for note in ew.load(tmp_path).notes)
