@@ -22,20 +22,39 @@ def label(comparison: str) -> str:
 
 
 def caption(result: PairAlignment) -> str:
-    """What the picture rests on, as plain text: n, models, map and split, seed, device."""
+    """What the histogram rests on, as plain text: n, models, map and split, seed, device."""
+    return _listed([*_basis(result), f"95 % bootstrap intervals over tokens; {BINS} bins"])
+
+
+def scatter_caption(result: PairAlignment) -> str:
+    """What the scatter rests on: the same, without what belongs to bins."""
+    return _listed(_basis(result))
+
+
+def _listed(facts: list[str]) -> str:
+    return "; ".join(fact for fact in facts if fact) + "."
+
+
+def _basis(result: PairAlignment) -> list[str]:
     settings = result.settings
     part = next(iter(result.comparisons.values()))
     used = int(np.isfinite(part.cosine).sum())
     left = part.cosine.size - used
-    facts = [
+    return [
         f"n = {used:,} tokens" + (f" ({left:,} without value)" if left else ""),
         " and ".join(_models(result)),
         _map_text(settings),
         _split_text(settings),
         _machine_text(part.settings),
-        f"95 % bootstrap intervals over tokens; {BINS} bins",
     ]
-    return "; ".join(fact for fact in facts if fact) + "."
+
+
+def on_lit(count: int, searched: bool) -> str:
+    """What stands out in a picture that will not tell by itself; empty where nothing does."""
+    if not count:
+        return ""
+    kind = "found by a search" if searched else "selected"
+    return f" Lit: {count:,} token{'s' if count != 1 else ''} {kind}."
 
 
 def _models(result: PairAlignment) -> list[str]:

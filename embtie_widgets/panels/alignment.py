@@ -1,13 +1,19 @@
 """The alignment panel: how well In, Out and Tied map onto one another, token by token."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import ipywidgets as w
 
 from embtie_widgets.charts import alignment as chart
 from embtie_widgets.charts.columns import positions
-from embtie_widgets.charts.sentences import cautions, exchange, on_chance
+from embtie_widgets.charts.sentences import (
+    cautions,
+    exchange,
+    on_chance,
+    on_lit,
+    scatter_caption,
+)
 from embtie_widgets.charts.theme import COMPARISONS, mark_of, templates
 from embtie_widgets.jobs import devices
 from embtie_widgets.jobs.exports import csv_bytes
@@ -154,7 +160,7 @@ class AlignmentPanel(Panel):
                 needs=lambda state: state.result is not None and bool(state.selection),
             ),
             page_offer(),
-            *picture_offers(self.chart, chart.caption, "histogram"),
+            *picture_offers(self.chart, self._with_lit(chart.caption), "histogram"),
             Offer(
                 "Scatter PNG",
                 "The scatter as it is shown",
@@ -218,7 +224,16 @@ class AlignmentPanel(Panel):
             self.open_card(min(kept, default=-1))
 
     def _scatter_png(self, request: Any, result: PairAlignment, done: Any, failed: Any) -> None:
-        self.scatter.scatter.png(stamping(request, result, done), failed)
+        said = self._with_lit(scatter_caption)(result)
+        self.scatter.scatter.png(stamping(request, result, done), failed, caption=said)
+
+    def _with_lit(self, caption: Callable[[PairAlignment], str]) -> Callable[[PairAlignment], str]:
+        """The caption of a picture, which shows what is selected now."""
+
+        def said(result: PairAlignment) -> str:
+            return caption(result) + on_lit(len(self.state.lit), self.state.found is not None)
+
+        return said
 
     @staticmethod
     def _devices(chosen: str) -> list[str]:

@@ -37,7 +37,7 @@ class PlotFigure(anywidget.AnyWidget):
     templates  the plotly template of each theme, "light" and "dark"
     """
 
-    _esm = script("common.js", "picture.js", "figure.js")
+    _esm = script("common.js", "words.js", "picture.js", "figure.js")
 
     figure = traitlets.Dict().tag(sync=True)
     templates = traitlets.Dict().tag(sync=True)

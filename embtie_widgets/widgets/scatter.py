@@ -49,7 +49,7 @@ class TokenScatter(anywidget.AnyWidget):
     describe    what the label under the pointer says: token id -> text; asked when it rests there
     """
 
-    _esm = script("common.js", *(f"scatter_{part}.js" for part in _PARTS), "scatter.js")
+    _esm = script("common.js", "words.js", *(f"scatter_{part}.js" for part in _PARTS), "scatter.js")
     _css = style()
 
     x = traitlets.Bytes(b"").tag(sync=True)
@@ -145,11 +145,14 @@ class TokenScatter(anywidget.AnyWidget):
         failed: Callable[[str], None],
         scale: float = 2.0,
         patience: float = 15.0,
+        caption: str = "",
     ) -> None:
-        """Ask the page for a picture of what it shows: `done` gets the file, or `failed` a
-        sentence where the chart is hidden or no page answers within `patience` seconds."""
+        """Ask the page for a picture of what it shows, with `caption` below it: `done` gets the
+        file, or `failed` a sentence where the chart is hidden or no page answers within `patience`
+        seconds."""
         request = self._pictures.ask(done, failed, patience)
-        self.send({"kind": "png", "request": request, "scale": scale})
+        asked = {"kind": "png", "request": request, "scale": scale, "caption": caption}
+        self.send(asked)
 
     def _receive(self, _widget: Any, content: dict[str, Any], buffers: list[Any]) -> None:
         kind = content.get("kind")

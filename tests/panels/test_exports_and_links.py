@@ -102,6 +102,22 @@ def test_pictures_come_from_the_page_and_carry_the_settings(
         assert read_request(settings["request"]) == AlignRequest()
 
 
+def test_pictures_say_what_they_rest_on_and_how_many_tokens_are_lit(
+    panel: AlignmentPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for label, source in (("Scatter PNG", panel.scatter.scatter), ("PNG", panel.chart)):
+        asked = sent(source, monkeypatch)
+        button = panel.exports.files[label]
+        panel.selection = set()
+        button._receive(button, {"kind": "ask"}, [])
+        panel.selection = {4, 9}
+        button._receive(button, {"kind": "ask"}, [])
+        whole, lit = [content["caption"] for content, _ in asked if content.get("caption")]
+        assert "nano-untied and nano-tied; linear map, centred" in whole
+        assert "seed 0" in whole
+        assert lit == f"{whole} Lit: 2 tokens selected."
+
+
 def test_a_picture_that_cannot_be_made_is_told_on_the_button(
     panel: AlignmentPanel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

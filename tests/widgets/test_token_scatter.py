@@ -398,6 +398,60 @@ def test_a_picture_comes_back_with_axes_and_title(open_page: Callable[..., Harne
 
 
 @pytest.mark.browser
+def test_a_picture_is_higher_by_its_caption(open_page: Callable[..., HarnessPage]) -> None:
+    browser = mount(open_page(), scatter := scatter_of())
+    heights = []
+    for caption in ("", "n = 5; a model", "n = 5; " + "a model with a long name; " * 20):
+        got: list[bytes] = []
+        scatter.png(got.append, pytest.fail, scale=1, caption=caption)
+        browser.until(lambda got=got: got)
+        heights.append(struct.unpack(">I", got[0][20:24])[0])
+    assert heights[1] == heights[0] + 18
+    assert heights[2] > heights[1] + 18
+
+
+NOTE_TEXTS = """() => {
+  window.told = {};
+  const { fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function (words, x, y) {
+    window.told[words] = { x, y, wide: this.measureText(words).width };
+    fillText.call(this, words, x, y);
+  };
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [320, 1000])
+@pytest.mark.parametrize(("one", "other"), [(0.3, 0.34), (0.9, 0.98), (0.02, 0.05)])
+def test_each_line_has_its_name_beside_it_and_no_name_covers_another(
+    open_page: Callable[..., HarnessPage], width: int, one: float, other: float
+) -> None:
+    lines = [
+        {"axis": axis, "value": value, "label": f"{axis} {value}"}
+        for axis in "xy"
+        for value in (one, other)
+    ]
+    browser = open_page(width=width)
+    browser.page.evaluate(NOTE_TEXTS)
+    mount(browser, scatter_of(reference_lines=lines))
+    told = browser.page.evaluate("window.told")
+    plot = browser.page.locator(".et-plot").bounding_box()
+    boxes = [told[line["label"]] for line in lines]
+    for line, box in zip(lines, boxes, strict=True):
+        at = place(browser, line["value"], line["value"])
+        if line["axis"] == "x":
+            left = box["x"] + plot["x"]
+            assert min(abs(left - at[0]), abs(left + box["wide"] - at[0])) < 12
+        else:
+            assert abs(box["y"] + plot["y"] - at[1]) < 18
+    for i, first in enumerate(boxes):
+        for second in boxes[:i]:
+            apart = abs(first["y"] - second["y"]) >= 16
+            first_end, second_end = first["x"] + first["wide"], second["x"] + second["wide"]
+            assert apart or first_end < second["x"] or second_end < first["x"]
+
+
+@pytest.mark.browser
 def test_a_chart_that_is_not_shown_says_so_instead_of_a_picture(
     open_page: Callable[..., HarnessPage],
 ) -> None:

@@ -372,8 +372,8 @@ class ScatterView {
     this.tip.style.top = `${Math.min(Math.max(y - high - 8, 4), this.plot.clientHeight - high - 4)}px`;
   }
 
-  // A picture of what is on screen, larger by `scale`: title, chart, and the line below it.
-  async sendPicture({ request, scale }) {
+  // A picture of what is on screen, larger by `scale`: title, chart, the line below it, caption.
+  async sendPicture({ request, scale, caption = "" }) {
     if (!this.styled) this.readStyles();
     if (!this.styled || this.plot.clientWidth === 0) { // a hidden view has nothing to show
       this.model.send({ kind: "hidden", request });
@@ -385,7 +385,8 @@ class ScatterView {
     this.drawPoints();
     this.drawMarks(true);
     const [width, height] = [this.plot.clientWidth, this.plot.clientHeight];
-    const [head, foot] = [this.get("title") ? 34 : 8, 30];
+    const lines = caption ? wrapWords(caption, `12px ${this.overlay.styles.font}`, width - 24) : [];
+    const [head, foot] = [this.get("title") ? 34 : 8, 30 + 18 * lines.length];
     const sheet = make("canvas", { width: width * scale, height: (height + head + foot) * scale });
     const draw = new Overlay(sheet, this.overlay.styles);
     draw.context.scale(scale, scale);
@@ -396,7 +397,9 @@ class ScatterView {
     draw.font(16, 600);
     draw.text(draw.fit(this.get("title"), width - 24), 12, 23, { color: draw.styles.fg, align: "left" });
     draw.font(12);
-    draw.text(this.status.textContent, 12, head + height + 18, { color: draw.styles.muted, align: "left" });
+    [this.status.textContent, ...lines].forEach((line, place) => {
+      draw.text(line, 12, head + height + 18 * (place + 1), { color: draw.styles.muted, align: "left" });
+    });
     this.ratio = before;
     this.drawNow();
     const blob = await new Promise((done) => sheet.toBlob(done, "image/png"));

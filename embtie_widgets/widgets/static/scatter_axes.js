@@ -19,6 +19,11 @@ function numberText(value, step) {
   return (/^-[0.,]*$/.test(text) ? text.slice(1) : text).replace("-", "−");
 }
 
+function overlap(one, other) {
+  return one.x < other.x + other.wide && other.x < one.x + one.wide
+    && one.y < other.y + other.high && other.y < one.y + one.high;
+}
+
 class Overlay {
   constructor(canvas, styles) {
     this.canvas = canvas;
@@ -38,13 +43,9 @@ class Overlay {
 
   font(size, weight = 400) { this.context.font = `${weight} ${size}px ${this.styles.font}`; }
 
-  text(words, x, y, { color, align = "center", base = "alphabetic", halo = "" }) {
+  text(words, x, y, { color, align = "center", base = "alphabetic" }) {
     const { context } = this;
     Object.assign(context, { textAlign: align, textBaseline: base, fillStyle: color });
-    if (halo) {
-      Object.assign(context, { strokeStyle: halo, lineWidth: 4, lineJoin: "round" });
-      context.strokeText(words, x, y);
-    }
     context.fillText(words, x, y);
   }
 
@@ -98,31 +99,50 @@ class Overlay {
     return cut;
   }
 
-  // Means and floors: a line across with its name; names of close lines step aside.
+  // Means and floors: a line across, and its name on paper of its own right beside it.
   references(box, lines, toX, toY) {
-    const { fg, bg } = this.styles;
+    const [right, bottom] = [box.left + box.width, box.top + box.height];
     const dashes = { solid: [], dash: [7, 5], dot: [2, 4] };
-    const taken = [];
-    this.font(12, 500);
-    for (const { axis, value, label = "", style = "dash" } of lines) {
-      const upright = axis === "x";
-      const place = upright ? toX(value) : toY(value);
-      const [low, high] = upright
-        ? [box.left, box.left + box.width] : [box.top, box.top + box.height];
-      if (!(place >= low && place <= high)) continue;
-      const right = box.left + box.width;
-      if (upright) this.stroke([place, box.top], [place, box.top + box.height], fg, 1.5, dashes[style]);
-      else this.stroke([box.left, place], [right, place], fg, 1.5, dashes[style]);
-      if (!label) continue;
-      const width = this.context.measureText(label).width;
-      const flip = upright && place + width + 8 > right;
-      const [x, align] = upright ? [place + (flip ? -6 : 6), flip ? "right" : "left"] : [right - 6, "right"];
-      let y = upright ? box.top + 12 : place - 7;
-      if (!upright && y < box.top + 10) y = place + 14;
-      while (taken.some(([tx, ty]) => Math.abs(ty - y) < 15 && Math.abs(tx - x) < 190)) y += upright ? 16 : -16;
-      taken.push([x, y]);
-      this.text(label, x, y, { color: fg, align, base: upright ? "middle" : "alphabetic", halo: bg });
+    const inside = lines.map((line) => ({ ...line, at: line.axis === "x" ? toX(line.value) : toY(line.value) }))
+      .filter(({ axis, at }) => (axis === "x"
+        ? at >= box.left && at <= right : at >= box.top && at <= bottom));
+    for (const { axis, at, style = "dash" } of inside) {
+      const [from, to] = axis === "x" ? [[at, box.top], [at, bottom]] : [[box.left, at], [right, at]];
+      this.stroke(from, to, this.styles.fg, 1.5, dashes[style]);
     }
+    this.font(12, 500);
+    const taken = [];
+    for (const line of inside.filter(({ label }) => label)) {
+      const places = this.labelPlaces(box, line);
+      const free = places.find((place) => !taken.some((other) => overlap(place, other))) ?? places[0];
+      taken.push(free);
+      this.plate(line.label, free);
+    }
+  }
+
+  // Where a line's name may stand, the best place first: always touching the line, so that no
+  // name is taken for that of another.
+  labelPlaces(box, { axis, at, label }) {
+    const [wide, high, gap] = [this.context.measureText(label).width + 8, 18, 3];
+    const [right, bottom] = [box.left + box.width, box.top + box.height];
+    const beside = (low, high_, size) => [at + gap, at - gap - size]
+      .filter((start) => start >= low && start + size <= high_);
+    const along = axis === "x"
+      ? [box.top + 4, bottom - high - 4, box.top + 26, bottom - high - 26]
+      : [right - wide - 4, box.left + 4, right - 2 * wide - 12];
+    const places = along.flatMap((start) => (axis === "x"
+      ? beside(box.left, right, wide).map((x) => ({ x, y: start, wide, high }))
+      : beside(box.top, bottom, high).reverse().map((y) => ({ x: start, y, wide, high }))));
+    return places.length ? places : [{ x: right - wide, y: box.top, wide, high }];
+  }
+
+  plate(words, { x, y, wide, high }) {
+    const { context, styles } = this;
+    context.globalAlpha = 0.88;
+    context.fillStyle = styles.bg;
+    context.fillRect(x, y, wide, high);
+    context.globalAlpha = 1;
+    this.text(words, x + 4, y + high / 2 + 1, { color: styles.fg, align: "left", base: "middle" });
   }
 
   ring(x, y, radius, color) {
