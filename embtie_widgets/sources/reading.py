@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -150,7 +151,10 @@ def _open_pickle(path: Path) -> Mapping[str, tuple[tuple[int, ...], Any]]:
 def _load_pickle(path: Path) -> Any:
     # torch raises half a dozen exception types here, some of them bare RuntimeErrors.
     try:
-        return torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
+        with warnings.catch_warnings():
+            # Protocols above 2 are read all the same, or refused below.
+            warnings.filterwarnings("ignore", message="Detected pickle protocol", module="torch")
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
     except Exception as error:
         if "weights only" in str(error).lower() or "unsupported" in str(error).lower():
             raise EmbtieError(

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,22 @@ def test_a_pickle_of_plain_tensors_is_read(tmp_path: Path, legacy: bool) -> None
     torch.save(tensors, path, _use_new_zipfile_serialization=not legacy)
     after = ew.load(folder)
     assert (after.tied, after.hashes) == ("untied", before.hashes)
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4])
+def test_the_protocol_of_a_pickle_brings_no_warning_of_the_library(
+    protocol: int, tmp_path: Path
+) -> None:
+    folder = saved(llama(), tmp_path / "m")
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    torch.save(tensors, folder / "pytorch_model.bin", pickle_protocol=protocol)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if protocol < 4:
+            assert ew.load(folder).tied == "untied"
+        else:
+            assert "reader does not know" in message(folder)
 
 
 class Command:
