@@ -12,11 +12,13 @@ _BYTES = "{desc}: {n_fmt}B of {total_fmt}B |{bar}| {rate_fmt}, {remaining} left"
 class ProgressLine:
     """A `Progress` that draws itself on a terminal and is silent elsewhere.
 
-    `unit` is "" for counts and "B" for bytes, which are written with their rate.
+    `unit` is "" for counts and "B" for bytes, which are written with their rate.  With `lines`
+    every stage is also written as a line of its own on stdout when it begins.
     """
 
-    def __init__(self, unit: str = "") -> None:
+    def __init__(self, unit: str = "", *, lines: bool = False) -> None:
         self._unit = unit
+        self._lines = lines
         self._bar: tqdm[Never] | None = None
         self._stage = ""
 
@@ -36,6 +38,8 @@ class ProgressLine:
     def _start(self, stage: str, total: int) -> None:
         self._end()
         self._stage = stage
+        if self._lines:
+            print(f"{stage[:1].upper()}{stage[1:]}", flush=True)
         self._bar = tqdm(
             desc=stage,
             total=total,

@@ -83,15 +83,18 @@ def train_nano(
     `note` says in words what the corpus is, for the provenance file.
     """
     folder, recipe = Path(out), replace(RECIPE, steps=steps)
+    progress("reading the text", 0, 1)
     text = NanoText.read(BUNDLED / SAMPLE if corpus is None else Path(corpus))
     progress("training the tokenizer", 0, 1)
     tokenizer = train_tokenizer(text.training, recipe.model["vocab_size"])
+    progress("cutting the text into tokens", 0, 1)
     training = corpus_from_documents(text.training, tokenizer, text.name)
     held_out = corpus_from_documents(text.held_out, tokenizer, text.name)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="embtie-nano-") as scratch:
         twins = train_twins(recipe, training, folder=scratch, progress=progress)
     seconds = round(time.monotonic() - begun)
+    progress("measuring the loss on text held out", 0, 1)
     _write_bundle(folder, twins, training, text)
     losses = _held_out_losses(folder, held_out, recipe)
     record = _provenance(folder, twins, text, training, losses, note, seconds)

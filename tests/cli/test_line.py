@@ -33,5 +33,16 @@ def test_the_line_is_wiped_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (blank.strip(), end) == ("", "")
 
 
+def test_stages_as_lines_are_written_once_each_also_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with ProgressLine(lines=True) as progress:
+        for done in range(3):
+            progress("reading", done, 2)
+        progress("fitting", 0, 5)
+    assert capsys.readouterr().out == "Reading\nFitting\n"
+
+
 def test_a_file_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, io.StringIO()) == ""
