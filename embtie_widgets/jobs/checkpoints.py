@@ -17,6 +17,7 @@ from embtie_widgets.results.checkpoints import (
     SameBytes,
 )
 from embtie_widgets.sources import hub
+from embtie_widgets.sources.load import end_of_training
 from embtie_widgets.sources.revisions import Revision, gaps, ordered, parse, spread
 from embtie_widgets.sources.series import each, is_remote, list_revisions
 
@@ -43,6 +44,8 @@ def run_checkpoints(request: CheckpointsRequest, progress: Progress = silent) ->
     progress("listing checkpoints", 0, 1)
     remote = is_remote(request.model.ref)
     listed, asked, notes = _listed(request, remote)
+    if end := end_of_training(request.model.ref):
+        notes.append(f"Without a revision, {request.model.ref} is {end}.")
     chosen = _chosen(listed, asked, request)
     seen = {revision.name: Seen() for revision in listed}
     cost, cost_notes = _cost(request, chosen) if remote else ("", [])

@@ -1,5 +1,6 @@
 """One call from a reference to the two matrices of a model."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -137,6 +138,7 @@ def _read_named(ref: str, revision: str | None, progress: Progress) -> Sourced:
         return _read_file(place)
     if place.snapshot is None:
         sourced = read_checkpoint(place.files, place.kind)
+        sourced.trained = end_of_training(ref)
     else:
         sourced = read_snapshot(place.files, place.snapshot, place.kind)
     sourced.revision = place.revision
@@ -145,6 +147,17 @@ def _read_named(ref: str, revision: str | None, progress: Progress) -> Sourced:
     if place.kind == "bundled" and counts.is_file():
         sourced.token_counts = np.load(counts, allow_pickle=False).astype(np.int64)
     return sourced
+
+
+def end_of_training(ref: str) -> str:
+    """Where a bundled model without revision stands in its training; empty for any other."""
+    if ref not in BUNDLED:
+        return ""
+    try:
+        provenance = json.loads((_DATA / "provenance.json").read_text(encoding="utf-8"))
+        return f"the end of the training, step {int(provenance['settings']['steps']):,}"
+    except (OSError, ValueError, KeyError):  # the doctor tells of it; the matrices can be read
+        return ""
 
 
 def _read_file(path: Path) -> Sourced:

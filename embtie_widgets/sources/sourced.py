@@ -31,6 +31,7 @@ class Sourced:
     revision: str | None = None
     token_counts: Counts | None = None
     origin: ModelRef | None = None
+    trained: str = ""
 
 
 def finish(sourced: Sourced, as_tied: bool = False) -> Loaded:
@@ -107,6 +108,8 @@ def _settings(sourced: Sourced, U: torch.Tensor | None, as_tied: bool) -> dict[s
         "config says": sourced.found.config_says,
         "treat_as_tied": as_tied,
     }
+    if sourced.trained:
+        settings["training"] = sourced.trained
     if U is not None:
         settings["shape"]["output"] = list(U.shape)
         settings["dtype"]["output"] = _dtype(U)

@@ -12,6 +12,7 @@ import torch
 from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs.listing import ask_listing, estimate_checkpoints, first_checkpoints
 from embtie_widgets.jobs.run import run
+from embtie_widgets.requests import ModelRef
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.results.checkpoints import Checkpoint, CheckpointReport
 from embtie_widgets.sources import series
@@ -284,3 +285,8 @@ def test_a_listing_is_answered_off_the_main_thread(hub: FakeHub) -> None:
     ask_listing("no/such name", answer, answer)
     assert ready.wait(60)
     assert isinstance(said[2], EmbtieError)
+
+
+def test_the_list_of_a_bundled_model_says_which_step_the_model_itself_is() -> None:
+    report = run(CheckpointsRequest(ModelRef("nano-tied"), depth="names"))
+    assert "Without a revision, nano-tied is the end of the training, step 1,000." in report.notes

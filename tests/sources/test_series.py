@@ -123,3 +123,11 @@ def test_a_folder_is_named_by_its_last_part_alone(tmp_path: Path) -> None:
         with pytest.raises(EmbtieError, match="'run' has no checkpoints") as caught:
             load_series(ref)
         assert str(tmp_path) not in str(caught.value)
+
+
+def test_the_bundled_model_without_revision_says_where_in_its_training_it_stands() -> None:
+    end = load("nano-untied")
+    assert end.settings["training"] == "the end of the training, step 1,000"
+    early = load("nano-untied", "step-000700")
+    assert "training" not in early.settings
+    assert early.hashes != end.hashes
