@@ -34,6 +34,8 @@ _MARKS = {
     "same": ("same bytes as another", "diamond", 11, _SAME),
     "skipped": ("could not be read", "x-thin", 9, _NEUTRAL),
 }
+# What one lane gets in a file, where it stands alone on its page.
+_LEAST_HEIGHT = 480
 _COMB, _LEVEL, _LEVELS = 0.2, 0.13, 3
 _Lanes = dict[Track, int]
 
@@ -41,7 +43,7 @@ _Lanes = dict[Track, int]
 def figure(result: CheckpointReport, theme: str = "light", scale: str = "log") -> "Figure":
     """The chart as a plain figure with its caption inside, for exports."""
     drawn = spec(result, scale)
-    height = drawn["layout"]["height"] + 100
+    height = max(drawn["layout"]["height"] + 100, _LEAST_HEIGHT)
     return figures.captioned(drawn, caption(result), theme, height, 130, -70 / (height - 190))
 
 
@@ -52,7 +54,9 @@ def spec(result: CheckpointReport | None, scale: str = "log", chosen: str = "") 
 
 def page(result: CheckpointReport, settings: str) -> str:
     """The chart as one HTML file that needs nothing else."""
-    return offline_page(figure(result), headline(result), settings)
+    drawn = figures.figure(spec(result), "light")
+    drawn.update_layout(height=max(drawn.layout.height, _LEAST_HEIGHT))
+    return offline_page(drawn, headline(result), caption(result), settings)
 
 
 def text(_request: Any, result: CheckpointReport) -> str:
@@ -73,13 +77,25 @@ def headline(result: CheckpointReport) -> str:
     compared = sum(bool(row.hashes) for row in result.rows)
     same = len(result.repeated)
     if not compared:
-        return f"{result.name} has {len(known)} checkpoints{_from_to(known)}; none is loaded."
+        listed = f"{result.name} has {len(known)} checkpoints{_from_to(known)}"
+        return f"{listed}; none is loaded{_failed(result)}."
     some = f"{loaded or compared} of {len(known)} checkpoints"
     done = f"{some} loaded" if loaded else f"the files of {some} compared"
-    found = (
-        f"{same} of these hold the same bytes as another" if same else "no two hold the same bytes"
-    )
-    return f"{result.name}: {done}, {found}."
+    if compared < 2:
+        found = "too few to be compared"
+    elif same:
+        found = f"{same} of these hold the same bytes as another"
+    else:
+        found = "no two hold the same bytes"
+    return f"{result.name}: {done}, {found}{_failed(result)}."
+
+
+def _failed(result: CheckpointReport) -> str:
+    """Which of those asked for by name are not there to be compared."""
+    asked = result.settings.get("revisions") or ()
+    gone = [row.name for row in result.rows if row.state == SKIPPED and row.name in asked]
+    more = f" and {len(gone) - 3} more" if gone[3:] else ""
+    return f"; not found or not read: {', '.join(gone[:3])}{more}" if gone else ""
 
 
 def caption(result: CheckpointReport) -> str:
@@ -264,8 +280,16 @@ def _axis_ticks(result: CheckpointReport | None, scale: str) -> dict[str, Any]:
     values = round_values(*ends, scale == "log")
     if len(values) < 3:
         values = sorted({*ends, *values})
+    values = _with_last(values, ends[1], scale)
     at = [_scaled(value, scale) for value in values]
     return {"tickmode": "array", "tickvals": at, "ticktext": [count(v) for v in values]}
+
+
+def _with_last(values: list[float], last: float, scale: str) -> list[float]:
+    """The end of the training has a tick, in place of any that would stand under its label."""
+    first, end = _scaled(values[0], scale), _scaled(last, scale)
+    room = 0.06 * (end - first)
+    return [*(v for v in values if end - _scaled(v, scale) > room), last]
 
 
 def _lane_labels(result: CheckpointReport | None) -> list[str]:

@@ -6,8 +6,9 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from embtie_widgets.charts.alignment import figure
-from embtie_widgets.charts.sentences import headline
+from embtie_widgets.charts.alignment import spec
+from embtie_widgets.charts.figures import figure
+from embtie_widgets.charts.sentences import caption, headline
 from embtie_widgets.results import PairAlignment
 
 if TYPE_CHECKING:
@@ -18,20 +19,24 @@ _KEYWORD = b"embtie\0"
 _STYLE = (
     "body{margin:24px auto;max-width:960px;padding:0 16px;color:#1b2330;background:#fff;"
     "font:15px/1.5 system-ui,sans-serif}h1{font-size:20px}"
+    ".caption{font-size:13px;color:#55606f;overflow-wrap:anywhere}"
 )
 
 
-def offline_page(plot: "Figure", title: str, settings: str) -> str:
+def offline_page(plot: "Figure", title: str, caption: str, settings: str) -> str:
     """A chart as one HTML file that needs nothing else; `settings`, JSON, are inside.
 
-    They stand in the script block of type application/json with the id "embtie-settings".
+    The chart is as wide as the window allows, and the caption breaks its lines there.  The
+    settings stand in the script block of type application/json with the id "embtie-settings".
     """
-    drawn = plot.to_html(full_html=False, include_plotlyjs=True)
+    drawn = plot.to_html(full_html=False, include_plotlyjs=True, config={"responsive": True})
     title = html.escape(title)
     inside = json.dumps(json.loads(settings)).replace("<", "\\u003c")
     return (
         f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{_STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n{drawn}\n"
+        f'<p class="caption">{html.escape(caption)}</p>\n'
         f'<script type="application/json" id="embtie-settings">{inside}</script>\n'
         "</body>\n</html>\n"
     )
@@ -39,7 +44,8 @@ def offline_page(plot: "Figure", title: str, settings: str) -> str:
 
 def alignment_page(result: PairAlignment, settings: str) -> str:
     """The alignment chart as such a file."""
-    return offline_page(figure(result), headline(result), settings)
+    drawn = figure(spec(result), "light")
+    return offline_page(drawn, headline(result), caption(result), settings)
 
 
 def stamped(png: bytes, settings: str) -> bytes:

@@ -58,7 +58,8 @@ def spec(result: ParameterReport | None, scale: str = "share") -> dict[str, Any]
 
 def page(result: ParameterReport, settings: str) -> str:
     """The chart as one HTML file that needs nothing else."""
-    return offline_page(figure(result), headline(result), settings)
+    drawn = figures.figure(spec(result), "light")
+    return offline_page(drawn, headline(result), caption(result), settings)
 
 
 def text(_request: Any, result: ParameterReport) -> str:
@@ -76,17 +77,40 @@ def text(_request: Any, result: ParameterReport) -> str:
         for row in (head, *rows)
     ]
     notes = "\n".join(f"note: {note}" for note in result.notes)
-    parts = [headline(result), caption(result), "\n".join(lines), notes]
+    parts = [headline(result), warning(result), caption(result), "\n".join(lines), notes]
     return "\n\n".join(part for part in parts if part)
 
 
 def headline(result: ParameterReport) -> str:
     """What tying saves, in one sentence."""
     one = result.model
+    if _from_configuration(result):
+        return (
+            f"By its configuration, a {result.name} has {percent(one.share)} of its untied "
+            f"parameters in token matrices; tying saves {millions(one.saved)} of "
+            f"{millions(one.untied)}."
+        )
     return (
         f"Token matrices are {percent(one.share)} of {result.name} in its untied form; tying saves "
         f"{millions(one.saved)} of {millions(one.untied)} parameters."
     )
+
+
+def warning(result: ParameterReport) -> str:
+    """Which sizes nobody gave, where the headline rests on them; empty where all are given."""
+    assumed = result.model.settings["model"].get("assumed", ())
+    if not assumed:
+        return ""
+    some = f"{', '.join(assumed[:-1])} and {assumed[-1]}" if assumed[1:] else assumed[0]
+    return (
+        f"The configuration does not give {some}: the defaults of its type were taken, which are "
+        "those of no particular model."
+    )
+
+
+def _from_configuration(result: ParameterReport) -> bool:
+    facts = result.model.settings["model"]
+    return facts.get("source") == "configuration" and "name" not in facts
 
 
 def caption(result: ParameterReport) -> str:

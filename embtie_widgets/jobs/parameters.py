@@ -77,4 +77,4 @@ def _name(request: ParametersRequest, counted: Parameters) -> str:
     if not request.config:
         name = str(counted.settings["model"].get("name") or request.model.ref)
         return label_of(request.model.ref, name)
-    return f"{counted.settings['model'].get('class', 'a model')} by its configuration"
+    return str(counted.settings["model"].get("class", "model"))

@@ -12,7 +12,7 @@ from embtie_widgets.charts.steps import distance, place, same_as, ticks, tokens
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs.exports import csv_bytes
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
-from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
+from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, whole_if_it_is
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.pair import ModelPicker
 from embtie_widgets.panels.words import escape, table
@@ -74,8 +74,8 @@ class CheckpointsPanel(Panel):
         # The series takes many revisions in place of the one.
         self.model.revision.layout.display = "none"
         self.count = labelled(
-            w.BoundedIntText(description="how many", min=1, max=MOST, continuous_update=False),
-            "Spread evenly over all that there are, the first and the last among them",
+            w.FloatText(description="how many", continuous_update=False),
+            f"1 to {MOST}, spread evenly over all, the first and the last among them",
         )
         self.revisions = labelled(
             w.Textarea(
@@ -93,7 +93,7 @@ class CheckpointsPanel(Panel):
         fields = {
             "model": Field(self.model),
             "revisions": Field(self.revisions, _names, ", ".join),
-            "count": Field(self.count),
+            "count": Field(self.count, to_request=whole_if_it_is),
             "depth": Field(self.depth),
         }
         which = section("Which", self.count, self.revisions)

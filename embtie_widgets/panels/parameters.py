@@ -130,7 +130,7 @@ class ParametersPanel(Panel):
 
     def draw(self, result: ParameterReport) -> None:
         """Show another result; the figure comes last, being the heaviest."""
-        self.headline.value = f"<p>{escape(chart.headline(result))}</p>"
+        self.headline.value = _headline(result)
         self.caption.value = f"<p>{escape(chart.caption(result))}</p>"
         self.numbers.value, self.notes.value = _numbers(result), _notes(result.notes)
         self.printed.value = _printed(result.printed)
@@ -167,6 +167,12 @@ class ParametersPanel(Panel):
             raise EmbtieError(
                 "The chosen file is no text of at most 1 MB.", "Choose a config.json."
             ) from None
+
+
+def _headline(result: ParameterReport) -> str:
+    beware = chart.warning(result)
+    note = f'<div class="ep-alert" role="note"><b>Beware.</b> {escape(beware)}</div>'
+    return f"<p>{escape(chart.headline(result))}</p>" + (note if beware else "")
 
 
 def _source(asked: bool) -> str:

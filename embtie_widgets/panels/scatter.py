@@ -30,7 +30,9 @@ class ScatterView(w.VBox):
         self._state = state
         self._columns: Columns | None = None
         self._drawing = False
-        self.scatter = TokenScatter(height=440, mode="lasso", title="Token by token")
+        self.scatter = TokenScatter(height=440, mode="lasso", title="Token by token").add_class(
+            "ep-figure"
+        )
         self.x = _axis("across", "What stands on the horizontal axis")
         self.y = _axis("up", "What stands on the vertical axis")
         super().__init__([w.Box([self.y, self.x]).add_class("ep-axes"), self.scatter])

@@ -54,13 +54,15 @@ def sized_config(value: Any) -> Sized:
     if E is None:
         raise EmbtieError(f"A {type(model).__name__} has no input matrix.", _HINT)
     shared = U is E
+    assumed = _assumed(config, model)
+    facts = {"source": "configuration", "class": type(model).__name__}
     return Sized(
         stored=sum(parameter.numel() for parameter in model.parameters()),
         input=tuple(E.shape),
         output=None if U is None or shared else tuple(U.shape),
         status="tied" if shared else "input only" if U is None else "untied",
-        notes=(*_built(model), *_tie(config, shared), *_defaults(config, model), *_dropped(config)),
-        model={"source": "configuration", "class": type(model).__name__},
+        notes=(*_built(model), *_tie(config, shared), *_defaults(assumed), *_dropped(config)),
+        model=facts | ({"assumed": list(assumed)} if assumed else {}),
     )
 
 
@@ -168,17 +170,21 @@ def _tie(config: Config, shared: bool) -> tuple[str, ...]:
     return (f"The configuration says {word}; only the files can tell.",)
 
 
-def _defaults(config: Config, model: Any) -> tuple[str, ...]:
+def _assumed(config: Config, model: Any) -> dict[str, int]:
     """The sizes that the configuration leaves to its type."""
     inner = model.config.get_text_config()
     renamed = getattr(inner, "attribute_map", {})
     given = {key for level in configuration.levels(config) for key in level}
-    taken = [
-        f"{name} {getattr(inner, name):,}"
+    return {
+        name: getattr(inner, name)
         for name in _SIZES
         if not given & {name, renamed.get(name)} and isinstance(getattr(inner, name, None), int)
-    ]
-    return (f"Not given, so the type's own default was taken: {', '.join(taken)}.",) * bool(taken)
+    }
+
+
+def _defaults(assumed: Mapping[str, int]) -> tuple[str, ...]:
+    taken = ", ".join(f"{name} {value:,}" for name, value in assumed.items())
+    return (f"Not given, so the type's own default was taken: {taken}.",) * bool(assumed)
 
 
 def _dropped(config: Config) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ class PlotFigure(anywidget.AnyWidget):
     def __init__(self, templates: Mapping[str, Any], figure: Mapping[str, Any]) -> None:
         super().__init__(templates=dict(templates))
         self._pictures = Pictures()
+        self.add_class("ep-figure")
         self.on_msg(self._receive)
         self.show(figure)
 

@@ -79,7 +79,7 @@ def test_the_keyboard_reaches_configuration_and_views(visit: Callable[..., Visit
             break
     one.page.keyboard.insert_text(json.dumps(configurations()["EleutherAI/pythia-160m"]))
     one.page.keyboard.press("Tab")
-    one.page.get_by_text("by its configuration in its untied form").first.wait_for()
+    one.page.get_by_text("By its configuration, a").first.wait_for()
     one.page.get_by_role("button", name="As printed").focus()
     one.page.keyboard.press("Enter")
     one.page.get_by_text("51.4 M divided by the nominal 70 M").wait_for()

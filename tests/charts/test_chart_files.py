@@ -62,3 +62,12 @@ def test_a_picture_keeps_its_chunks_whole_with_the_settings_among_them() -> None
         kinds.append(body[:4])
         place += 12 + size
     assert kinds == [b"IHDR", b"tEXt", b"IDAT", b"IEND"]
+
+
+def test_a_page_fits_its_window_and_its_caption_is_text_that_wraps() -> None:
+    page = alignment_page(pair_result(), "{}")
+    ours = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    assert re.search(r'<p class="caption">n = 299 tokens.*seed 0.*</p>', ours)
+    assert '"responsive": true' in page
+    assert '"width":900' not in page
+    assert 'name="viewport"' in page

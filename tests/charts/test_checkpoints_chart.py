@@ -142,3 +142,27 @@ def test_marks_lie_between_the_ends(first: int, last: int, log: bool) -> None:
     assert all(first <= value <= last for value in values)
     assert values == sorted(values)
     assert len(values) <= 16
+
+
+def test_one_checkpoint_is_not_compared_and_what_was_not_found_is_named() -> None:
+    rows = (*ROWS[1:3], Checkpoint("foo", state="skipped", reason="no checkpoint 'foo'"))
+    asked = CheckpointReport("a/model", rows, (), (), {"revisions": ["step2000", "foo"]})
+    assert chart.headline(asked) == (
+        "a/model: 1 of 2 checkpoints loaded, too few to be compared; not found or not read: foo."
+    )
+
+
+@pytest.mark.parametrize("scale", ["log", "linear"])
+@pytest.mark.parametrize("last", [700, 1000, 1020, 143_000])
+def test_the_last_step_has_a_tick_that_no_other_comes_close_to(scale: str, last: int) -> None:
+    steps = (0, 50, 150, last)
+    drawn = chart.spec(report(tuple(Checkpoint(f"step{n}", step=n) for n in steps)), scale)
+    axis = drawn["layout"]["xaxis"]
+    assert axis["ticktext"][-1] == count(last)
+    at = axis["tickvals"]
+    assert at[-1] - at[-2] > 0.05 * (at[-1] - at[0])
+
+
+def test_a_figure_of_one_lane_is_no_strip() -> None:
+    assert chart.figure(report(ROWS[:3])).layout.height >= 400
+    assert '"height":480' in chart.page(report(ROWS[:3]), "{}")[-20_000:]

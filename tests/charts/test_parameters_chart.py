@@ -91,3 +91,15 @@ def test_the_offline_page_holds_its_settings(result: ParameterReport) -> None:
     page = chart.page(result, json.dumps({"request": "</script>"}))
     assert "Qwen3 4B" in page
     assert '{"request": "\\u003c/script>"}' in page
+
+
+def test_sizes_that_nobody_gave_are_warned_of_and_given_ones_are_not(
+    result: ParameterReport,
+) -> None:
+    assert chart.warning(result) == ""
+    facts = {"source": "configuration", "class": "LlamaForCausalLM"}
+    facts = facts | {"assumed": ["vocab_size", "hidden_size"]}
+    model = replace(result.model, settings=result.model.settings | {"model": facts})
+    bare = replace(result, name="LlamaForCausalLM", model=model)
+    assert "does not give vocab_size and hidden_size: the defaults" in chart.warning(bare)
+    assert chart.headline(bare).startswith("By its configuration, a LlamaForCausalLM has ")

@@ -110,7 +110,7 @@ def test_a_configuration_is_counted_in_place_of_the_model() -> None:
     config = configurations()["EleutherAI/pythia-70m"]
     report = ew.run(ew.ParametersRequest(config=config))
     assert report.model.untied == 70_426_624
-    assert report.name == "GPTNeoXForCausalLM by its configuration"
+    assert report.name == "GPTNeoXForCausalLM"
     assert "Counted from the configuration alone" in report.notes[0]
 
 

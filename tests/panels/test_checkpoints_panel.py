@@ -242,3 +242,12 @@ def test_cancel_between_two_checkpoints_keeps_the_earlier_result(
     panel.count.value = 3
     assert [row.state for row in panel.run().rows].count("loaded") == 3
     assert len(loaded) == 5
+
+
+@pytest.mark.parametrize("number", [-3, 0, 2.5, 257])
+def test_a_number_of_checkpoints_that_cannot_be_is_refused_aloud(
+    panel: CheckpointsPanel, number: float
+) -> None:
+    panel.count.value = number
+    assert "expected a whole number from 1 to 256" in panel.notice.value
+    assert panel.count.value == number

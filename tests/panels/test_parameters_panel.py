@@ -206,3 +206,12 @@ def test_the_first_views_need_no_torch() -> None:
         "assert not {'torch', 'transformers', 'pandas'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_bare_configuration_is_told_beside_the_headline_to_rest_on_defaults(
+    panel: ParametersPanel,
+) -> None:
+    panel.config.value = '{"model_type": "llama"}'
+    assert "does not give vocab_size, hidden_size," in panel.headline.value
+    panel.config.value = ""
+    assert "Beware" not in panel.headline.value
