@@ -44,6 +44,14 @@ class FamilyTable:
     rows: tuple[SupportedFamily, ...]
     settings: dict[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        tied = sum(row.tied_default is True for row in self.rows)
+        exact = sum(row.readout == "exact" for row in self.rows)
+        return (
+            f"FamilyTable({len(self.rows)} families, {tied} tied by default, {exact} with an exact "
+            "readout; .to_frame() lists them)"
+        )
+
     def to_frame(self) -> "pd.DataFrame":
         """One line a family, indexed by its model type."""
         import pandas as pd

@@ -39,6 +39,11 @@ class Twins:
     settings: dict[str, Any]
     hashes: dict[str, str]
 
+    def __repr__(self) -> str:
+        last = {row["run"]: f"{row['run']} loss {row['loss']:.4f}" for row in self.metrics}
+        steps = f"{self.settings['steps']:,} steps"
+        return f"Twins({', '.join([steps, *last.values()])})"
+
     def to_frame(self) -> "pd.DataFrame":
         """One row per logged step of each run."""
         import pandas as pd

@@ -1,10 +1,13 @@
 """What a researcher sees who prints a result: its numbers, and none of its arrays."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import embtie_widgets as ew
 from embtie_widgets.results import CheckpointReport, ParameterReport, Parameters
 from embtie_widgets.results.checkpoints import LOADED, SKIPPED, Checkpoint, SameBytes
+from embtie_widgets.results.families import FamilyTable, SupportedFamily
+from embtie_widgets.training.twins import Twins
 from tests.sample_results import pair_result
 
 COUNTED = Parameters(10_000, 8_000, 2_000, 4_000, 0.4, settings={"model": {"name": "a/b"}})
@@ -53,3 +56,20 @@ def test_checkpoints_print_how_many_and_which_are_doubtful() -> None:
 def test_a_series_prints_in_a_line() -> None:
     found = ew.load_series("nano-tied", ["step-000000", "step-000050"])
     assert repr(found) == "Series('nano-tied', step-000000 to step-000050, 2 loaded, 0 skipped)"
+
+
+def test_the_families_print_their_number() -> None:
+    rows = (
+        SupportedFamily("a", "A", "e", tied_default=True, readout="exact"),
+        SupportedFamily("b", "B", "e", tied_default=None, readout="exact"),
+        SupportedFamily("c", "C", "e", tied_default=False),
+    )
+    assert repr(FamilyTable(rows)).startswith(
+        "FamilyTable(3 families, 1 tied by default, 2 with an exact readout;"
+    )
+
+
+def test_twins_print_their_last_losses() -> None:
+    metrics = [{"run": run, "loss": loss} for run in ("untied", "tied") for loss in (9.0, 4.25)]
+    twins = Twins(tuple(metrics), {}, Path("x"), {}, {"steps": 1000}, {})
+    assert repr(twins) == "Twins(1,000 steps, untied loss 4.2500, tied loss 4.2500)"
