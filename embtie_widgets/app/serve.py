@@ -13,6 +13,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.processors import share_processors
 
 PORT = 8866
+IDLE_MINUTES = 20
 _HERE = Path(__file__).parent
 _EXTENSIONS = [
     "@jupyter-widgets/jupyterlab-manager",
@@ -32,7 +33,7 @@ def serve(
     open_browser: bool = True,
     *,
     preheat: bool = True,
-    idle_minutes: float = 20,
+    idle_minutes: float = IDLE_MINUTES,
 ) -> None:
     """Serve the dashboard until the process is stopped; port 0 takes any free one.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from embtie_widgets import __version__
-from embtie_widgets.app.serve import PORT
+from embtie_widgets.app.serve import IDLE_MINUTES, PORT
 from embtie_widgets.cli.doctor import doctor
 from embtie_widgets.cli.fetch import fetch
 from embtie_widgets.cli.run import run
@@ -42,6 +42,13 @@ def _add_serve(add: Add) -> None:
         "--port", type=_port, default=PORT, help="its port, 0 for any free one (%(default)s)"
     )
     serving.add_argument("--no-browser", action="store_true", help="do not open the browser")
+    serving.add_argument(
+        "--idle-minutes",
+        type=_positive,
+        default=IDLE_MINUTES,
+        metavar="N",
+        help="end a visitor's kernel after N minutes without its page (%(default)s)",
+    )
     serving.set_defaults(command=serve)
 
 

@@ -1,6 +1,7 @@
 """Voila and JupyterLab as servers of their own, started from folders that know nothing of us."""
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from embtie_widgets.app import serve
 from embtie_widgets.app.serve import check_port
 
 _SERVE = """
@@ -49,6 +51,26 @@ def voila(folder: Path, notebook: str = "", base: str = "/") -> Iterator[str]:
         assert line, "the server ended before it gave its address"
         threading.Thread(target=lambda: [None for _ in said], daemon=True).start()
         yield f"http://localhost:{port}{base}"
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@contextmanager
+def plain_voila(folder: Path) -> Iterator[str]:
+    """The address of the dashboard as somebody's own Voila serves it, with our template."""
+    port, templates = check_port(0), Path(serve.__file__).parent / "jupyter"
+    options = ["--no-browser", f"--port={port}", "--template=embtie", str(serve.notebook())]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "voila", *options],
+        cwd=folder,
+        env={**_environment(), "JUPYTER_PATH": str(templates)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _wait_until_open(port)
+        yield f"http://localhost:{port}/"
     finally:
         server.terminate()
         server.wait(30)
@@ -104,3 +126,14 @@ def _wait_until_served(address: str) -> None:
         else:
             return
     pytest.fail("JupyterLab did not start")
+
+
+def _wait_until_open(port: int) -> None:
+    """Until somebody listens; asking Voila for its page would start a kernel."""
+    end = time.monotonic() + _START_SECONDS
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("localhost", port)) == 0:
+                return
+        time.sleep(0.3)
+    pytest.fail("Voila did not start")

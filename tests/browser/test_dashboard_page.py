@@ -5,9 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 from embtie_widgets.charts.theme import contrast
 from tests.browser import reading
+from tests.browser.servers import plain_voila
 from tests.browser.visit import Visit
 
 pytestmark = pytest.mark.browser
@@ -85,3 +87,15 @@ def test_the_picture_of_the_readme(visit: Callable[..., Visit], pictures: Path) 
     one.page.wait_for_timeout(600)
     one.page.screenshot(path=pictures / "dashboard.png")
     assert (pictures / "dashboard.png").stat().st_size > 20_000
+
+
+def test_somebodys_own_voila_draws_it_too_where_it_gives_out_no_script(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    with plain_voila(tmp_path) as address:
+        one = Visit(chromium, address, "light", 1400, 1)
+        # The script is refused before the figure asks for it, which is the harder case.
+        one.wait_for_figure()
+        one.close()
+    assert one.asked_outside == []
+    assert all("Failed to load resource" in error for error in one.errors)

@@ -37,7 +37,7 @@ def test_without_a_command_the_dashboard_is_served(monkeypatch: pytest.MonkeyPat
     seen: dict[str, object] = {}
     monkeypatch.setattr("embtie_widgets.app.serve.serve", lambda **options: seen.update(options))
     assert main([]) == 0
-    assert seen == {"port": 8866, "host": "127.0.0.1", "open_browser": True}
+    assert seen == {"port": 8866, "host": "127.0.0.1", "open_browser": True, "idle_minutes": 20}
 
 
 @pytest.mark.parametrize("command", [["serve"], []])
@@ -46,8 +46,9 @@ def test_serve_passes_on_what_was_typed_and_needs_no_name(
 ) -> None:
     seen: dict[str, object] = {}
     monkeypatch.setattr("embtie_widgets.app.serve.serve", lambda **options: seen.update(options))
-    assert main([*command, "--port", "9000", "--host", "0.0.0.0", "--no-browser"]) == 0
-    assert seen == {"port": 9000, "host": "0.0.0.0", "open_browser": False}
+    typed = ["--port", "9000", "--host", "0.0.0.0", "--no-browser", "--idle-minutes", "5"]
+    assert main([*command, *typed]) == 0
+    assert seen == {"port": 9000, "host": "0.0.0.0", "open_browser": False, "idle_minutes": 5}
 
 
 @pytest.mark.parametrize("port", ["65536", "-1", "8e3", "٣", "www"])
