@@ -438,6 +438,16 @@ def test_each_line_has_its_name_beside_it_and_no_name_covers_another(
     plot = browser.page.locator(".et-plot").bounding_box()
     boxes = [told[line["label"]] for line in lines]
     for line, box in zip(lines, boxes, strict=True):
+        [rival] = [other for other in lines if other["axis"] == line["axis"] and other != line]
+        x, y = place(browser, rival["value"], rival["value"])
+        left, middle = box["x"] + plot["x"], box["y"] + plot["y"]
+        if one != 0.3:
+            continue  # at an edge there is no room on the other side
+        if line["axis"] == "y":
+            assert abs(middle - y) > 8
+        else:
+            assert not left < x < left + box["wide"]
+    for line, box in zip(lines, boxes, strict=True):
         at = place(browser, line["value"], line["value"])
         if line["axis"] == "x":
             left = box["x"] + plot["x"]

@@ -24,6 +24,10 @@ function overlap(one, other) {
     && one.y < other.y + other.high && other.y < one.y + one.high;
 }
 
+function covers({ x, y, wide, high }, { axis, at }) {
+  return axis === "x" ? at >= x && at <= x + wide : at >= y && at <= y + high;
+}
+
 class Overlay {
   constructor(canvas, styles) {
     this.canvas = canvas;
@@ -114,9 +118,11 @@ class Overlay {
     const taken = [];
     for (const line of inside.filter(({ label }) => label)) {
       const places = this.labelPlaces(box, line);
-      const free = places.find((place) => !taken.some((other) => overlap(place, other))) ?? places[0];
-      taken.push(free);
-      this.plate(line.label, free);
+      const free = places.filter((place) => !taken.some((other) => overlap(place, other)));
+      const rivals = inside.filter((other) => other !== line && other.axis === line.axis);
+      const best = free.find((place) => !rivals.some((other) => covers(place, other))) ?? free[0] ?? places[0];
+      taken.push(best);
+      this.plate(line.label, best);
     }
   }
 
@@ -131,7 +137,7 @@ class Overlay {
       ? [box.top + 4, bottom - high - 4, box.top + 26, bottom - high - 26]
       : [right - wide - 4, box.left + 4, right - 2 * wide - 12];
     const places = along.flatMap((start) => (axis === "x"
-      ? beside(box.left, right, wide).map((x) => ({ x, y: start, wide, high }))
+      ? beside(box.left, right + 12, wide).map((x) => ({ x, y: start, wide, high }))
       : beside(box.top, bottom, high).reverse().map((y) => ({ x: start, y, wide, high }))));
     return places.length ? places : [{ x: right - wide, y: box.top, wide, high }];
   }
