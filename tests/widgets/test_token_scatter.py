@@ -542,3 +542,17 @@ def test_twenty_changes_leave_one_chart_with_all_its_points(
         browser.pump()
     browser.until(lambda: drawn(browser) == 319)
     assert browser.page.locator("canvas").count() == 2
+
+
+@pytest.mark.browser
+def test_until_the_first_points_are_drawn_the_empty_chart_says_so(
+    open_page: Callable[..., HarnessPage],
+) -> None:
+    browser = open_page()
+    browser.page.evaluate("void (window.requestAnimationFrame = () => 1)")
+    browser.mount(scatter_of())
+    said = "getComputedStyle(document.querySelector('.et-plot'), '::before').content"
+    browser.page.wait_for_selector(".et-plot", state="attached")
+    assert browser.page.evaluate(said) == '"Drawing the points…"'
+    browser = mount(open_page(), scatter_of())
+    assert browser.page.evaluate(said) == "none"
