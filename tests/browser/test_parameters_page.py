@@ -59,7 +59,7 @@ def test_another_model_and_another_scale_redraw_the_bars(visit: Callable[..., Vi
     one.page.get_by_role("button", name="parameters", exact=True).click()
     one.page.wait_for_function(f"(old) => ({WIDTHS})()[1] < old / 20", arg=shares[1])
     assert "kind=parameters" in one.page.url
-    assert "view.scale=number" in one.page.url
+    one.page.wait_for_function("location.search.includes('view.scale=number')")
 
 
 def test_a_link_opens_the_tab(visit: Callable[..., Visit]) -> None:
