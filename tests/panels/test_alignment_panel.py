@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -7,6 +5,7 @@ import pytest
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.alignment import AlignmentPanel
 from embtie_widgets.requests import AlignRequest, ModelRef
+from tests.fresh import run_fresh
 from tests.panels.fake_jobs import Cost, FakeRunner, parts
 from tests.sample_results import TOKENS, pair_result
 
@@ -220,11 +219,8 @@ def test_a_refused_start_leaves_an_empty_chart_and_says_why(runner: FakeRunner) 
 
 
 def test_the_panel_opens_without_torch() -> None:
-    code = (
-        "import sys, embtie_widgets as ew; p = ew.AlignmentPanel(); assert p.result is not None;"
-        "assert not {'torch', 'transformers', 'plotly', 'pandas'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    code = "import embtie_widgets as ew; p = ew.AlignmentPanel(); assert p.result is not None"
+    run_fresh(code, "torch", "transformers", "plotly", "pandas")
 
 
 def _all_rows(panel: AlignmentPanel) -> list[list[object]]:
