@@ -52,6 +52,7 @@ class AlignmentPanel(Panel):
     title = "Alignment"
     lead = "Does the tied matrix follow the untied model's input or its output?"
     help = _HELP
+    asks = AlignRequest
 
     def __init__(
         self,
@@ -60,16 +61,15 @@ class AlignmentPanel(Panel):
         parts: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        self._first = AlignRequest(**options) if request is None else request
         given = {"ask": ask_card, **(parts or {})}
         self._ask_card = given.pop("ask")
-        super().__init__(self._first, **given)
+        super().__init__(request, **given, **options)
         self.state.observe(self.callback(self._keep_card), "result")
         self.begin()
 
     def build_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
         """The pair, the map, and how it is scored."""
-        self.pair = PairPicker(self._first.a, self._first.b)
+        self.pair = PairPicker(self.state.request.a, self.state.request.b)
         self.pair.preset.observe(self.callback(self._take_pair), "value")
         self.map = labelled(
             _maps(), "identity: no map; orthogonal: Procrustes; linear: least squares"
@@ -90,7 +90,7 @@ class AlignmentPanel(Panel):
             "Which tokens are held out, and how rows are shuffled",
         )
         self.device = labelled(
-            w.Dropdown(description="device", options=self._devices(self._first.device)),
+            w.Dropdown(description="device", options=self._devices(self.state.request.device)),
             "Where it is computed",
         )
         fields = {

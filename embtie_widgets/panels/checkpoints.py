@@ -54,6 +54,7 @@ class CheckpointsPanel(Panel):
     title = "Checkpoints"
     lead = "Which steps of a training are there, how far apart, and is each what its name says?"
     help = _HELP
+    asks = CheckpointsRequest
     chosen = t.Unicode("")
 
     def __init__(
@@ -63,14 +64,13 @@ class CheckpointsPanel(Panel):
         parts: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        self._first = CheckpointsRequest(**options) if request is None else request
-        super().__init__(self._first, **(parts or {}))
+        super().__init__(request, **(parts or {}), **options)
         self.observe(self.callback(lambda _: self._show_chosen()), "chosen")
         self.begin()
 
     def build_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
         """The model, which of its checkpoints, and how far to look."""
-        self.model = ModelPicker("Model", self._first.model)
+        self.model = ModelPicker("Model", self.state.request.model)
         # The series takes many revisions in place of the one.
         self.model.revision.layout.display = "none"
         self.count = labelled(

@@ -13,9 +13,10 @@ A panel is one measure, one chart and one short file:
     class NormPanel(Panel):
         title = "Norm and frequency"
         lead = "Do frequent tokens have longer rows?"
+        asks = NormRequest
 
-        def __init__(self, request=NormRequest(), *, parts=None):
-            super().__init__(request, **(parts or {}))
+        def __init__(self, request=None, *, parts=None, **options):
+            super().__init__(request, **(parts or {}), **options)
             self.begin()                        # shows what is there, or runs what is quick
 
         def build_controls(self):               # field of the request -> control; then the page
@@ -72,21 +73,25 @@ class Panel(w.VBox):
     """The frame of a panel; see the module's text for what a panel adds to it.
 
     `runner` runs requests, `estimate` says beforehand what they cost, and `known` gives a result
-    that is already there; they have the defaults that users want.
+    that is already there; they have the defaults that users want.  Without a request, `options`
+    are the fields of one of the kind that the panel `asks`.
     """
 
     title = ""
     lead = ""
     help = ""
+    asks: Any = None
 
     def __init__(
         self,
-        request: Any,
+        request: Any = None,
         *,
         runner: Any = None,
         estimate: Callable[[Any], Any] = estimate,
         known: Callable[[Any], Any] = first,
+        **options: Any,
     ) -> None:
+        request = self.asks(**options) if request is None else request
         self.state = PanelState(request=request)
         self._turns = Turns()
         self._runner, self._estimate, self._known = runner or Runner(), estimate, known

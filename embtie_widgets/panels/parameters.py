@@ -48,6 +48,7 @@ class ParametersPanel(Panel):
     title = "Parameters"
     lead = "What do a model's token matrices cost, and what does tying save?"
     help = _HELP
+    asks = ParametersRequest
 
     def __init__(
         self,
@@ -56,13 +57,12 @@ class ParametersPanel(Panel):
         parts: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        self._first = ParametersRequest(**options) if request is None else request
-        super().__init__(self._first, **(parts or {}))
+        super().__init__(request, **(parts or {}), **options)
         self.begin()
 
     def build_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
         """The model, or a configuration in its place."""
-        self.model = ModelPicker("Model", self._first.model)
+        self.model = ModelPicker("Model", self.state.request.model)
         self.headers = labelled(
             w.Checkbox(description="ask the files of a known model too", indent=False),
             "Models of the catalogue are counted at once from facts that ship with embtie",
