@@ -123,6 +123,7 @@ def _head_bias(model: Any, held: Mapping[str, torch.Tensor]) -> str | None:
 
 
 def _call(model: Any, getter: str) -> Any:
+    """What the getter gives; None where the model has none, or only says that it should."""
     try:
         return getattr(model, getter)()
     except (AttributeError, NotImplementedError, TypeError):

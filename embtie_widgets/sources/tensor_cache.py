@@ -60,6 +60,7 @@ def obtain(wanted: Wanted, fill: Fill, progress: Progress) -> tuple[torch.Tensor
     if kept is None:
         try:
             kept = _fetched(folder, wanted, fill, progress)
+        # NotImplementedError: the file system knows no locks.
         except (OSError, NotImplementedError) as error:
             if isinstance(error, OSError) and error.errno in _FULL:
                 raise _full(wanted) from None
