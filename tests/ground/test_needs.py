@@ -32,8 +32,8 @@ def needs() -> dict[str, Requirement]:
     return named(project()["dependencies"])
 
 
-def extra() -> dict[str, Requirement]:
-    return named(project()["optional-dependencies"]["test"])
+def extra(name: str = "test") -> dict[str, Requirement]:
+    return named(project()["optional-dependencies"][name])
 
 
 def imported_packages(folder: str) -> set[str]:
@@ -51,7 +51,12 @@ def imported_packages(folder: str) -> set[str]:
 
 
 def test_every_import_of_the_package_is_declared() -> None:
-    assert imported_packages("embtie_widgets") <= set(needs())
+    assert imported_packages("embtie_widgets") <= set(needs()) | set(extra("corpora"))
+
+
+def test_what_can_be_done_without_is_used_and_tested() -> None:
+    assert set(extra("corpora")) <= imported_packages("embtie_widgets")
+    assert set(extra("corpora")) <= set(extra())
 
 
 def test_every_import_of_the_tests_is_declared() -> None:
@@ -63,7 +68,7 @@ def test_every_declared_need_is_used() -> None:
 
 
 def test_every_test_need_is_used() -> None:
-    assert set(extra()) - TOOLS <= imported_packages("tests")
+    assert set(extra()) - set(extra("corpora")) - TOOLS <= imported_packages("tests")
 
 
 def environment() -> list[str]:
