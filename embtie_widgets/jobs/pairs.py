@@ -14,7 +14,7 @@ import torch
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.estimate import experience
 from embtie_widgets.progress import Progress, silent
-from embtie_widgets.requests import AlignRequest, ModelRef
+from embtie_widgets.requests import ModelRef, PairRequest
 from embtie_widgets.sources.load import BUNDLED, load
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.matching import Match, match
@@ -70,7 +70,7 @@ _recent: dict[tuple[Any, ...], tuple[object, OpenPair]] = {}
 _lock = threading.Lock()
 
 
-def open_pair(request: AlignRequest, progress: Progress = silent) -> OpenPair:
+def open_pair(request: PairRequest, progress: Progress = silent) -> OpenPair:
     """Load both models, match their vocabularies and hand out the roles.
 
     The pair that was opened last is handed out again while its files are as they were.
@@ -87,7 +87,7 @@ def open_pair(request: AlignRequest, progress: Progress = silent) -> OpenPair:
     return pair
 
 
-def _stamp(request: AlignRequest) -> tuple[Any, ...] | None:
+def _stamp(request: PairRequest) -> tuple[Any, ...] | None:
     """Size and time of every file of both models; None for models that are not all here."""
     if not (is_here(request.a) and is_here(request.b)):
         return None
@@ -105,7 +105,7 @@ def _file_facts(ref: ModelRef) -> Iterator[tuple[str, int, int]]:
             yield str(file), known.st_size, known.st_mtime_ns
 
 
-def _opened(request: AlignRequest, progress: Progress) -> OpenPair:
+def _opened(request: PairRequest, progress: Progress) -> OpenPair:
     progress("loading", 0, 2)
     a = load(request.a, progress=progress)
     progress("loading", 1, 2)
@@ -128,14 +128,14 @@ def is_here(ref: ModelRef) -> bool:
     return ref.ref in BUNDLED or os.path.exists(local_path(ref.ref))
 
 
-def recent_pair(request: AlignRequest) -> OpenPair:
+def recent_pair(request: PairRequest) -> OpenPair:
     """The pair of this request as it was last opened here, or opened now."""
     with _lock:
         _, known = _recent.get(_name(request), (None, None))
     return known or open_pair(request)
 
 
-def _name(request: AlignRequest) -> tuple[Any, ...]:
+def _name(request: PairRequest) -> tuple[Any, ...]:
     return (request.a, request.b, request.role_b)
 
 

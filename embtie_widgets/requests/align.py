@@ -4,32 +4,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from embtie_widgets.requests import fields
-from embtie_widgets.requests.model import ModelRef
-from embtie_widgets.requests.request import Request
+from embtie_widgets.requests.pair import PairRequest
 
 MAPS = ("identity", "orthogonal", "linear")
-ROLES = ("auto", "input", "output")
-COMPARISONS = ("In->Out", "Out->Tied", "In->Tied")
-DEVICES = ("auto", "cpu", "cuda", "mps")
-_UNTIED, _TIED = ModelRef("nano-untied"), ModelRef("nano-tied")
 
 
 @dataclass(frozen=True)
-class AlignRequest(Request):
-    """Align the input and output matrix of model `a` with each other and with the matrix of `b`.
+class AlignRequest(PairRequest):
+    """Align the input and output matrix of model `a` with each other and with the matrix of `b`."""
 
-    `role_b` says which matrix of `b` stands for Tied: "auto" takes the tied one.
-    """
-
-    a: ModelRef = _UNTIED
-    b: ModelRef = _TIED
     map: str = "linear"
     center: bool = True
     ridge: float = 0.0
     holdout: float = 0.2
     seed: int = 0
-    role_b: str = "auto"
-    device: str = "auto"
 
     kind: ClassVar[str] = "align"
     version: ClassVar[int] = 1
@@ -42,5 +30,3 @@ class AlignRequest(Request):
         held = fields.number("holdout", self.holdout, 0.0, 0.9)
         object.__setattr__(self, "holdout", held)
         fields.whole("seed", self.seed, 0, 2**31 - 1)
-        fields.choice("role_b", self.role_b, ROLES)
-        fields.choice("device", self.device, DEVICES)

@@ -7,6 +7,7 @@ import pytest
 
 import embtie_widgets as ew
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.requests import PairRequest
 from embtie_widgets.requests.code import to_code
 from embtie_widgets.requests.reading import SIZE_LIMIT, read_request, request_key, to_json
 
@@ -146,3 +147,12 @@ def test_the_three_lines_of_code_run_the_same_request_and_show_its_result(
     assert capsys.readouterr().out == f"{('carried out', request_)}\n"
     assert len(to_code(request_).splitlines()) == 3
     assert to_code(request_).endswith("\n")
+
+
+def test_a_kind_about_a_pair_has_the_pair_checked_and_its_own_fields_after_the_models():
+    asked = ew.AlignRequest("x", "y", "identity", False)
+    assert (asked.a.ref, asked.b.ref, asked.map, asked.center) == ("x", "y", "identity", False)
+    assert isinstance(asked, PairRequest)
+    for change in ({"role_b": "both"}, {"device": "tpu"}):
+        with pytest.raises(EmbtieError, match=next(iter(change))):
+            PairRequest(**change)

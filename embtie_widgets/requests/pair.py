@@ -1,0 +1,31 @@
+"""What every request has that is about two models and their matrices In, Out and Tied."""
+
+from dataclasses import dataclass, field
+
+from embtie_widgets.requests import fields
+from embtie_widgets.requests.model import ModelRef
+from embtie_widgets.requests.request import Request
+
+ROLES = ("auto", "input", "output")
+DEVICES = ("auto", "cpu", "cuda", "mps")
+COMPARISONS = ("In->Out", "Out->Tied", "In->Tied")
+_UNTIED, _TIED = ModelRef("nano-untied"), ModelRef("nano-tied")
+
+
+@dataclass(frozen=True)
+class PairRequest(Request):
+    """Two models: `a` gives In and Out, and one matrix of `b` is Tied.
+
+    `role_b` says which matrix of `b` stands for Tied: "auto" takes the tied one.  A kind adds
+    fields of its own, which by position come right after the models.
+    """
+
+    a: ModelRef = _UNTIED
+    b: ModelRef = _TIED
+    role_b: str = field(default="auto", kw_only=True)
+    device: str = field(default="auto", kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fields.choice("role_b", self.role_b, ROLES)
+        fields.choice("device", self.device, DEVICES)
