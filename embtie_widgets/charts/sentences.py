@@ -42,7 +42,7 @@ def _basis(result: PairAlignment) -> list[str]:
     left = part.cosine.size - used
     return [
         f"n = {used:,} tokens" + (f" ({left:,} without value)" if left else ""),
-        " and ".join(_models(result)),
+        " and ".join(model_names(result)),
         _map_text(settings),
         _split_text(settings),
         _machine_text(part.settings),
@@ -57,7 +57,7 @@ def on_lit(count: int, searched: bool) -> str:
     return f" Lit: {count:,} token{'s' if count != 1 else ''} {kind}."
 
 
-def _models(result: PairAlignment) -> list[str]:
+def model_names(result: PairAlignment) -> list[str]:
     """Both models by name; where the names are one, by the beginning of a hash too."""
     names = [_model(facts) for facts in result.models.values()]
     if len(set(names)) == len(names):
@@ -102,13 +102,13 @@ def headline(result: PairAlignment) -> str:
     kind = "on held-out tokens" if out.held and into.held else "in-sample"
     numbers = f"mean cosine {out.mean:.2f} with the output, {into.mean:.2f} with the input, {kind}"
     if out.low - into.high > _ROUNDING:
-        return f"{_closer(result, 'output')}: {numbers}."
+        return f"{closer(result, 'output')}: {numbers}."
     if into.low - out.high > _ROUNDING:
-        return f"{_closer(result, 'input')}: {numbers}."
+        return f"{closer(result, 'input')}: {numbers}."
     return f"No clear difference between the two sides: {numbers}."
 
 
-def _closer(result: PairAlignment, side: str) -> str:
+def closer(result: PairAlignment, side: str) -> str:
     """What stands for Tied, and the side it is closer to; only a tied matrix is called one."""
     a, b = (result.models.get(name, {}) for name in ("A", "B"))
     if b.get("tied", "tied") == "tied":
@@ -123,7 +123,7 @@ def exchange(result: PairAlignment) -> str:
     """Which model gives what, where that is not as it was asked for; empty where it is."""
     if not result.settings.get("exchanged"):
         return ""
-    a, b = _models(result)
+    a, b = model_names(result)
     return (
         f"A and B were exchanged, since A was tied and B was not: {a} gives In and Out, "
         f"{b} gives Tied."

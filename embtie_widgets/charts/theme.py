@@ -45,6 +45,9 @@ ROLES = {
 }
 _NEUTRAL = Mark("#7a828f", "dot", "triangle-up")
 
+# The three matrices of a pair, each in the colour of its role.
+MATRICES = {"In": ROLES["input"], "Out": ROLES["output"], "Tied": ROLES["tied"]}
+
 # A comparison with Tied is coloured by the side it asks about; the one without it is neutral.
 COMPARISONS = {
     "Out->Tied": ROLES["output"],
