@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from embtie_widgets.requests import (
         AlignRequest,
         CheckpointsRequest,
+        CorpusRef,
         ModelRef,
         ParametersRequest,
     )
@@ -34,6 +35,7 @@ _HOME = {
     "AlignmentPanel": "panels.alignment",
     "CheckpointsPanel": "panels.checkpoints",
     "CheckpointsRequest": "requests",
+    "CorpusRef": "requests",
     "EmbtieError": "errors",
     "ModelRef": "requests",
     "ParametersPanel": "panels.parameters",
@@ -56,6 +58,7 @@ __all__ = [
     "AlignmentPanel",
     "CheckpointsPanel",
     "CheckpointsRequest",
+    "CorpusRef",
     "EmbtieError",
     "ModelRef",
     "ParametersPanel",

@@ -3,6 +3,7 @@ the command line reads, the cache is keyed by and every export contains."""
 
 from embtie_widgets.requests.align import MAPS, AlignRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
+from embtie_widgets.requests.corpus import CorpusRef
 from embtie_widgets.requests.model import ModelRef
 from embtie_widgets.requests.pair import COMPARISONS, DEVICES, ROLES, PairRequest
 from embtie_widgets.requests.parameters import ParametersRequest
@@ -16,6 +17,7 @@ __all__ = [
     "ROLES",
     "AlignRequest",
     "CheckpointsRequest",
+    "CorpusRef",
     "ModelRef",
     "PairRequest",
     "ParametersRequest",

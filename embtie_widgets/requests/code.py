@@ -1,6 +1,7 @@
 """The lines that make a result without the interface."""
 
 from embtie_widgets.requests.model import ModelRef
+from embtie_widgets.requests.reference import Reference
 from embtie_widgets.requests.request import Request
 
 
@@ -32,9 +33,10 @@ def load_code(model: ModelRef) -> str:
 
 
 def _literal(value: object) -> str:
-    if isinstance(value, ModelRef):
+    if isinstance(value, Reference):
         fields = value.to_dict()
         if fields.keys() == {"ref"}:
             return repr(value.ref)
-        return f"ew.ModelRef({', '.join(f'{k}={v!r}' for k, v in fields.items())})"
+        named = ", ".join(f"{k}={v!r}" for k, v in fields.items())
+        return f"ew.{type(value).__name__}({named})"
     return repr(value)

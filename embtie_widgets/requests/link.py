@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests.fields import choice
 from embtie_widgets.requests.kinds import KINDS
-from embtie_widgets.requests.model import ModelRef
 from embtie_widgets.requests.reading import read_request
+from embtie_widgets.requests.reference import Reference
 from embtie_widgets.requests.request import Request
 
 LENGTH_LIMIT = 16 * 1024
@@ -74,12 +74,12 @@ def decode(query: str) -> Link | None:
 
 
 def _changed(request: Any, default: Any) -> Iterator[tuple[str, str]]:
-    """Name and text of every field that differs; those of a model as `a`, `a.revision`."""
+    """Name and text of every field that differs; those of a reference as `a`, `a.revision`."""
     for field in dataclasses.fields(request):
         value, usual = getattr(request, field.name), getattr(default, field.name)
         if value == usual:
             continue
-        if isinstance(value, ModelRef):
+        if isinstance(value, Reference):
             for part, known in value.to_dict().items():
                 yield field.name if part == "ref" else f"{field.name}.{part}", _text(known)
         else:
@@ -111,11 +111,11 @@ def _fields(default: Any, given: dict[str, str]) -> dict[str, Any]:
     for name, text in given.items():
         owner, _, part = name.partition(".")
         value = getattr(default, owner, None)
-        if isinstance(value, ModelRef):
-            model, part = found.setdefault(owner, {}), part or "ref"
-            if part in model:
+        if isinstance(value, Reference):
+            named, part = found.setdefault(owner, {}), part or "ref"
+            if part in named:
                 raise EmbtieError(f"The link gives {owner} twice.", _HINT)
-            model[part] = _value(name, text, getattr(value, part, None))
+            named[part] = _value(name, text, getattr(value, part, None))
         else:
             found[name] = _value(name, text, value)
     return found

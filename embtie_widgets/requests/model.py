@@ -1,16 +1,15 @@
 """Which model, and which of its files."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import fields
+from embtie_widgets.requests.reference import Reference
 
 
 @dataclass(frozen=True)
-class ModelRef:
+class ModelRef(Reference):
     """A reference to a model's embedding matrices.
 
     `ref` is a bundled name ("nano-tied", "nano-untied"), a Hugging Face folder, a GGUF file, a
@@ -19,11 +18,12 @@ class ModelRef:
     for the output too where none is stored, and is then written on every result.
     """
 
-    ref: str
     revision: str | None = None
     output_file: str | None = None
     tokens_file: str | None = None
     treat_as_tied: bool = False
+
+    what: ClassVar[str] = "model"
 
     def __post_init__(self) -> None:
         if isinstance(self.ref, str) and not self.ref.strip():
@@ -35,17 +35,3 @@ class ModelRef:
         for name in ("revision", "output_file", "tokens_file"):
             fields.optional_text(name, getattr(self, name))
         fields.flag("treat_as_tied", self.treat_as_tied)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields that differ from their defaults."""
-        return {k: v for k, v in asdict(self).items() if k == "ref" or v}
-
-    @classmethod
-    def from_value(cls, value: Any) -> Self:
-        """From a plain reference, a string or path, or an object with the fields above."""
-        if isinstance(value, cls):
-            return value
-        if isinstance(value, str | Path):
-            return cls(str(value))
-        given: Mapping[str, Any] = fields.mapping("model", value, fields.names_of(cls))
-        return cls(**{"ref": None, **given})

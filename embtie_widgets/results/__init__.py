@@ -2,16 +2,21 @@
 
 from embtie_widgets.results.alignment import Alignment, PairAlignment
 from embtie_widgets.results.checkpoints import CheckpointReport
+from embtie_widgets.results.counts import Counts
+from embtie_widgets.results.pair import PairResult
 from embtie_widgets.results.parameters import ParameterReport, Parameters, Printed
-from embtie_widgets.results.tokens import carried, display_token
+from embtie_widgets.results.tokens import carried, display_token, draws_nothing
 
 __all__ = [
     "Alignment",
     "CheckpointReport",
+    "Counts",
     "PairAlignment",
+    "PairResult",
     "ParameterReport",
     "Parameters",
     "Printed",
     "carried",
     "display_token",
+    "draws_nothing",
 ]
