@@ -4,6 +4,7 @@ import html
 import json
 import struct
 import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.charts.alignment import spec
@@ -24,22 +25,33 @@ _STYLE = (
 
 
 def offline_page(plot: "Figure", title: str, caption: str, settings: str) -> str:
-    """A chart as one HTML file that needs nothing else; `settings`, JSON, are inside.
+    """A chart as one HTML file that needs nothing else; see `charts_page`."""
+    return charts_page([(plot, caption)], title, settings)
 
-    The chart is as wide as the window allows, and the caption breaks its lines there.  The
-    settings stand in the script block of type application/json with the id "embtie-settings".
+
+def charts_page(plots: Sequence[tuple["Figure", str]], title: str, settings: str) -> str:
+    """Charts, each with its caption, as one HTML file that needs nothing else; `settings`, JSON,
+    are inside.
+
+    A chart is as wide as the window allows, and its caption breaks its lines there.  The settings
+    stand in the script block of type application/json with the id "embtie-settings".
     """
-    drawn = plot.to_html(full_html=False, include_plotlyjs=True, config={"responsive": True})
     title = html.escape(title)
     inside = json.dumps(json.loads(settings)).replace("<", "\\u003c")
+    drawn = "\n".join(_section(plot, said, not i) for i, (plot, said) in enumerate(plots))
     return (
         f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{_STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n{drawn}\n"
-        f'<p class="caption">{html.escape(caption)}</p>\n'
         f'<script type="application/json" id="embtie-settings">{inside}</script>\n'
         "</body>\n</html>\n"
     )
+
+
+def _section(plot: "Figure", caption: str, first: bool) -> str:
+    """One chart and its caption; plotly's script comes with the first."""
+    drawn = plot.to_html(full_html=False, include_plotlyjs=first, config={"responsive": True})
+    return f'{drawn}\n<p class="caption">{html.escape(caption)}</p>'
 
 
 def alignment_page(result: PairAlignment, settings: str) -> str:
