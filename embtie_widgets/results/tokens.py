@@ -33,15 +33,18 @@ def display_token(key: bytes | None, limit: int = 60) -> str:
     return shown if limit == 0 or len(shown) <= limit else shown[: limit - 1] + "…"
 
 
+def draws_nothing(character: str) -> bool:
+    """Whether nothing of it can be seen: spaces, control and format signs, blank letters."""
+    return unicodedata.category(character) in _INVISIBLE or character in _BLANK_LETTERS
+
+
 def _sign(character: str) -> str:
     if character in _SIGNS:
         return _SIGNS[character]
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
-    if unicodedata.category(character) in _INVISIBLE or code in _BLANK:
-        return f"[U+{code:04X}]"
-    return character
+    return f"[U+{code:04X}]" if draws_nothing(character) else character
 
 
 def carried(

@@ -29,7 +29,8 @@ _NAMES = {
     "output_bias": "output.bias",
     "final_norm": "output_norm.weight",
 }
-_PLAIN_TYPES, _UNUSED = (2, 3, 4), 5  # unknown, control, user-defined
+_USER_DEFINED, _UNUSED = 4, 5
+_PLAIN_TYPES = (2, 3, _USER_DEFINED)  # unknown, control, and what was put in by hand
 
 
 def read_gguf(path: Path) -> Sourced:
@@ -193,6 +194,8 @@ def _vocabulary(reader: GGUFReader) -> Vocabulary | None:
         if kind != _UNUSED:
             plain = kind in _PLAIN_TYPES
             vocabulary.add(token, row, spelling.plain if plain else _SPELLINGS[model])
+            if plain and (kind != _USER_DEFINED or spelling.is_markup(token)):
+                vocabulary.special.add(row)
     return vocabulary
 
 

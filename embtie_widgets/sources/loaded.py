@@ -33,6 +33,7 @@ class Loaded:
     token_counts   (V,) int64, how often each token occurs in the corpus that comes with the
                    model; None where no corpus is known
     byte_rows      rows whose token is a raw byte of a tokenizer with byte fallback
+    special        rows whose token is no text: control tokens, and signs that were put in by hand
     padding        row numbers that no token owns
     stored_copies  how many of the two matrices the files hold (2 also where they are equal)
     settings       everything needed to load the same again
@@ -51,6 +52,7 @@ class Loaded:
     scales: dict[str, Any] = field(default_factory=dict)
     token_counts: np.ndarray[Any, np.dtype[np.int64]] | None = None
     byte_rows: frozenset[int] = frozenset()
+    special: frozenset[int] = frozenset()
     padding: np.ndarray[Any, np.dtype[np.int64]] = field(
         default_factory=lambda: np.zeros(0, np.int64)
     )

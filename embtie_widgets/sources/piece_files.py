@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources.spelling import SPACE_MARK, is_markup
 
 _RANKED = re.compile(rb"([A-Za-z0-9+/]+=*) (\d+)")
 _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _VARINT, _FIXED64, _SIZED, _FIXED32 = 0, 1, 2, 5
-_PIECES, _TEXT, _KIND, _RAW_BYTE = 1, 1, 3, 6
-_SPACE_MARK = "\u2581"
+_PIECES, _TEXT, _KIND = 1, 1, 3
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, RAW_BYTE = 1, 2, 3, 4, 6
 
 
 def is_ranked(data: bytes) -> bool:
@@ -36,9 +37,8 @@ def ranked(data: bytes, name: str) -> Iterator[tuple[int, bytes]]:
         raise _damaged(name) from None
 
 
-def pieces(data: bytes, name: str) -> Iterator[tuple[bytes, bool]]:
-    """Bytes of every piece of a SentencePiece model, in the order of rows, and whether it is a
-    raw byte."""
+def pieces(data: bytes, name: str) -> Iterator[tuple[bytes, int]]:
+    """Bytes and kind of every piece of a SentencePiece model, in the order of rows."""
     ended = False
     try:
         for number, value in _fields(data):
@@ -52,13 +52,20 @@ def pieces(data: bytes, name: str) -> Iterator[tuple[bytes, bool]]:
         raise _damaged(name)
 
 
-def _piece(held: dict[int, bytes | int]) -> tuple[bytes, bool]:
+def is_special(key: bytes, kind: int) -> bool:
+    """Whether a piece of this kind is no text."""
+    by_hand = kind == USER_DEFINED and is_markup(key.decode())
+    return kind in (UNKNOWN, CONTROL) or by_hand
+
+
+def _piece(held: dict[int, bytes | int]) -> tuple[bytes, int]:
     text = held[_TEXT] if isinstance(held.get(_TEXT), bytes) else b""
     spelled = bytes(text).decode()
-    raw = _BYTE_PIECE.fullmatch(spelled) if held.get(_KIND) == _RAW_BYTE else None
+    kind = int(held.get(_KIND, NORMAL))
+    raw = _BYTE_PIECE.fullmatch(spelled) if kind == RAW_BYTE else None
     if raw:
-        return bytes([int(raw[1], 16)]), True
-    return spelled.replace(_SPACE_MARK, " ").encode(), False
+        return bytes([int(raw[1], 16)]), RAW_BYTE
+    return spelled.replace(SPACE_MARK, " ").encode(), NORMAL if kind == RAW_BYTE else kind
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:

@@ -53,6 +53,7 @@ def finish(sourced: Sourced, as_tied: bool = False) -> Loaded:
         scales=sourced.scales,
         token_counts=_fitting(sourced.token_counts, len(E)),
         byte_rows=frozenset(sourced.vocabulary.byte_rows) if sourced.vocabulary else frozenset(),
+        special=sourced.vocabulary.special_rows if sourced.vocabulary else frozenset(),
         padding=_padding(tokens, sourced.vocab_size, len(E)),
         stored_copies=len(stored),
         settings=_settings(sourced, judged.output, as_tied)

@@ -8,6 +8,9 @@ from typing import Any
 SPACE_MARK = "\u2581"
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
+_MARKUP = re.compile(r"[^\w\s].*\w.*[^\w\s]", re.DOTALL)
+_USUAL = re.compile(rb"<\|[^\s|<>]+\|>|</?s>|<(unk|pad|mask|bos|eos)>|\[(PAD|UNK|CLS|SEP|MASK)\]")
+
 Spelling = Callable[[str], tuple[bytes, bool]]
 """From a token's spelling to its bytes, and whether it is a raw byte of a byte fallback."""
 
@@ -64,6 +67,17 @@ def wordpiece(token: str, prefix: str = "##") -> tuple[bytes, bool]:
         return utf8(token.removeprefix(prefix)), False
     stands_alone = not token[:1].isalnum() or _is_ideograph(token[:1])
     return utf8(token if stands_alone else " " + token), False
+
+
+def is_markup(token: str) -> bool:
+    """Whether a token that was put in by hand is a sign of its own, as <tool_call> or [INST] is,
+    and no word or space that the learned ones lack."""
+    return _MARKUP.fullmatch(token) is not None
+
+
+def is_usual_control(key: bytes) -> bool:
+    """Whether it is spelled as control tokens usually are, for lists that name none."""
+    return _USUAL.fullmatch(key) is not None
 
 
 def with_word_end(base: Spelling, suffix: str) -> Spelling:

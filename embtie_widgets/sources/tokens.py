@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,28 @@ _PIECE_FILE = re.compile(r"tekken\.json|.*\.(model|tiktoken|spm)|tokenizer\.mode
 
 
 @dataclass
+class Added:
+    """Tokens that were put in by hand, each with its row, and those marked as special."""
+
+    tokens: Sequence[tuple[str, Any]] = ()
+    marked: set[str] = field(default_factory=set)
+
+    def is_special(self, token: str) -> bool:
+        """Whether it is marked so, or else is a sign of its own and no word or space."""
+        return token in self.marked or spelling.is_markup(token)
+
+
+@dataclass
 class Vocabulary:
     """Byte keys by row, by id and not by count: ids may have holes.
 
-    `byte_rows` are raw bytes of a byte fallback, kept apart from text with the same byte.
+    `byte_rows` are raw bytes of a byte fallback, kept apart from text with the same byte;
+    `special` are control tokens, and signs that were put in by hand.
     """
 
     keys: dict[int, bytes] = field(default_factory=dict)
     byte_rows: set[int] = field(default_factory=set)
+    special: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
     def add(self, token: str | bytes, row: Any, spelled: Spelling) -> None:
@@ -36,6 +50,13 @@ class Vocabulary:
         key, raw = (token, False) if isinstance(token, bytes) else spelled(token)
         self.keys[row] = key
         (self.byte_rows.add if raw else self.byte_rows.discard)(row)
+        self.special.discard(row)
+
+    @property
+    def special_rows(self) -> frozenset[int]:
+        """The special rows; where the list names none, those that are spelled as one."""
+        usual = (row for row, key in self.keys.items() if spelling.is_usual_control(key))
+        return frozenset(self.special or usual)
 
     def by_row(self, rows: int) -> list[bytes | None]:
         """`rows` keys, None where no token owns the row."""
@@ -74,7 +95,7 @@ def from_value(value: Any) -> Vocabulary:
     if isinstance(value, Mapping) and isinstance(value.get("model"), Mapping):
         return _from_tokenizer_json(value)
     if isinstance(value, Mapping):
-        return _from_mapping(value, {})
+        return _from_mapping(value, Added())
     if isinstance(value, list | tuple):
         return from_list(value)
     raise EmbtieError("The token file holds neither a list nor a mapping.", _EXPECTED)
@@ -129,9 +150,10 @@ def _of_pieces(files: Files, name: str) -> Vocabulary:
     if piece_files.is_ranked(data):
         vocabulary.keys |= piece_files.ranked(data, name)
     else:
-        for row, (key, raw) in enumerate(piece_files.pieces(data, name)):
+        for row, (key, kind) in enumerate(piece_files.pieces(data, name)):
             vocabulary.keys[row] = key
-            vocabulary.byte_rows |= {row} if raw else set()
+            vocabulary.byte_rows |= {row} if kind == piece_files.RAW_BYTE else set()
+            vocabulary.special |= {row} if piece_files.is_special(key, kind) else set()
     vocabulary.notes.append(
         f"Tokens are those of {name}; special tokens that only the model's code names have none."
     )
@@ -142,27 +164,32 @@ def _with_listed(vocabulary: Vocabulary, files: Files) -> Vocabulary:
     """With what is listed beside the tokenizer, where neither token nor row is taken."""
     try:
         added = _added(files)
-        for row in added.values():
+        for _, row in added.tokens:
             _check_row(row)
     except EmbtieError as error:
         vocabulary.notes.append(f"Tokens added beside the tokenizer are not shown: {error.message}")
         return vocabulary
     taken = set(vocabulary.keys.values())
-    for token, row in added.items():
-        if row not in vocabulary.keys and spelling.utf8(token) not in taken:
+    for token, row in added.tokens:
+        key = spelling.utf8(token)
+        if row not in vocabulary.keys and key not in taken:
             vocabulary.add(token, row, spelling.plain)
+        if vocabulary.keys.get(row) == key and added.is_special(token):
+            vocabulary.special.add(row)
     return vocabulary
 
 
-def _added(files: Files) -> dict[str, Any]:
+def _added(files: Files) -> Added:
     added = optional_json(files, "added_tokens.json")
     found = dict(added) if isinstance(added, Mapping) else {}
+    marked = set()
     settings = optional_json(files, "tokenizer_config.json")
     decoder = settings.get("added_tokens_decoder") if isinstance(settings, Mapping) else None
     for row, entry in decoder.items() if isinstance(decoder, Mapping) else ():
         if isinstance(entry, Mapping) and isinstance(entry.get("content"), str) and row.isdigit():
             found[entry["content"]] = int(row)
-    return found
+            marked |= {entry["content"]} if entry.get("special") else set()
+    return Added(list(found.items()), marked)
 
 
 def _from_tokenizer_json(tokenizer: Mapping[str, Any]) -> Vocabulary:
@@ -180,22 +207,26 @@ def _from_tokenizer_json(tokenizer: Mapping[str, Any]) -> Vocabulary:
         vocabulary.add(token, row, spelled)
     listed = tokenizer.get("added_tokens")
     entries = [e for e in listed if isinstance(e, Mapping)] if isinstance(listed, list) else []
-    added = [(e["content"], e.get("id")) for e in entries if isinstance(e.get("content"), str)]
+    named = [entry for entry in entries if isinstance(entry.get("content"), str)]
+    added = Added(
+        [(entry["content"], entry.get("id")) for entry in named],
+        {entry["content"] for entry in named if entry.get("special")},
+    )
     learned = {row: token for token, row in pairs}
     vocabulary.notes += _displaced(len(pairs) - len(learned))
     return _with_added(vocabulary, added, spelling.added(spelled), learned)
 
 
-def _from_mapping(vocab: Mapping[Any, Any], added: Mapping[str, Any]) -> Vocabulary:
+def _from_mapping(vocab: Mapping[Any, Any], added: Added) -> Vocabulary:
     _check_tokens(vocab)
     spelled = spelling.guess([token for token in vocab if isinstance(token, str)])
     vocabulary = Vocabulary()
     learned: dict[Any, Any] = {}
-    displaced = 0
+    displaced, by_hand = 0, {token for token, _ in added.tokens}
     for token, row in vocab.items():
         _check_row(row)
         # Where two tokens claim one row the first stays, so that the order of a file decides.
-        if isinstance(token, str) and token in added:
+        if isinstance(token, str) and token in by_hand:
             continue
         if row in learned:
             displaced += 1
@@ -203,7 +234,7 @@ def _from_mapping(vocab: Mapping[Any, Any], added: Mapping[str, Any]) -> Vocabul
             vocabulary.add(token, row, spelled)
             learned[row] = token
     vocabulary.notes += _displaced(displaced)
-    return _with_added(vocabulary, list(added.items()), spelling.added(spelled), learned)
+    return _with_added(vocabulary, added, spelling.added(spelled), learned)
 
 
 def _displaced(count: int) -> list[str]:
@@ -215,16 +246,17 @@ def _displaced(count: int) -> list[str]:
 
 def _with_added(
     vocabulary: Vocabulary,
-    added: Iterable[tuple[str, Any]],
+    added: Added,
     spelled: Spelling,
     learned: Mapping[Any, Any],
 ) -> Vocabulary:
     """Added tokens never drive out another token that was learned."""
     claims = 0
-    for token, row in added:
+    for token, row in added.tokens:
         _check_row(row)
         if learned.get(row, token) == token:
             vocabulary.add(token, row, spelled)
+            vocabulary.special |= {row} if added.is_special(token) else set()
         else:
             claims += 1
     if claims:
@@ -242,7 +274,8 @@ def _from_object(tokenizer: Any) -> Vocabulary:
         raise EmbtieError(f"No tokens can be read from a {type(tokenizer).__name__}.", _EXPECTED)
     get_added: Callable[[], Any] | None = getattr(tokenizer, "get_added_vocab", None)
     added = get_added() if callable(get_added) else None
-    return _from_mapping(vocab, added if isinstance(added, Mapping) else {})
+    by_hand = list(added.items()) if isinstance(added, Mapping) else []
+    return _from_mapping(vocab, Added(by_hand, set(getattr(tokenizer, "all_special_tokens", ()))))
 
 
 def _from_file(path: Path) -> Vocabulary:
