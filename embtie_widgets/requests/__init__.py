@@ -5,6 +5,7 @@ from embtie_widgets.requests.align import MAPS, AlignRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.corpus import CorpusRef
 from embtie_widgets.requests.model import ModelRef
+from embtie_widgets.requests.norms import NormFrequencyRequest
 from embtie_widgets.requests.pair import COMPARISONS, DEVICES, ROLES, PairRequest
 from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.reading import read_request
@@ -19,6 +20,7 @@ __all__ = [
     "CheckpointsRequest",
     "CorpusRef",
     "ModelRef",
+    "NormFrequencyRequest",
     "PairRequest",
     "ParametersRequest",
     "Request",

@@ -1,0 +1,242 @@
+"""From a NormFrequencyRequest to a PairNorms: load, match, count, check, measure."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.jobs.cache import entry_key, kept_or_made, latest, recall
+from embtie_widgets.jobs.counting import count_tokens
+from embtie_widgets.jobs.pairs import OpenPair, describe, is_here, open_pair
+from embtie_widgets.measures.correlation import correlate
+from embtie_widgets.measures.frequency import check_norms, of_norms
+from embtie_widgets.measures.matrices import survey
+from embtie_widgets.measures.statistics import group_means
+from embtie_widgets.progress import Progress, silent
+from embtie_widgets.requests.corpus import BUNDLED, OWN
+from embtie_widgets.requests.norms import NormFrequencyRequest
+from embtie_widgets.results.counts import Counts
+from embtie_widgets.results.groups import groups_of
+from embtie_widgets.results.norms import Correlation, NormFrequency, PairNorms
+from embtie_widgets.sources.permission import is_served
+from embtie_widgets.sources.tokenizing import tokenizer_of
+
+Vector = np.ndarray[Any, np.dtype[Any]]
+_NAMES = {"a": "A", "b": "B"}
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Counts of the matched tokens as A and as B cut the text, (n,) each, and where from.
+
+    One of the two stands for both where the tokenizers are one, or only one is known.
+    """
+
+    a: Vector
+    b: Vector
+    source_a: Counts
+    source_b: Counts
+    notes: tuple[str, ...] = ()
+
+    def fingerprint(self) -> dict[str, str]:
+        """Hashes of the counts, which belong to the name of a kept result."""
+        sides = {"counts a": self.a, "counts b": self.b}
+        return {k: hashlib.sha256(v.astype("<i8").tobytes()).hexdigest() for k, v in sides.items()}
+
+    def of(self, name: str) -> tuple[Vector, Counts]:
+        """The counts for the matrix of this name: those of its own model."""
+        return (self.b, self.source_b) if name == "Tied" else (self.a, self.source_a)
+
+
+def run_norms(request: NormFrequencyRequest, progress: Progress) -> PairNorms:
+    """Set the norms of two models' rows against the counts of the tokens that both have."""
+    pair = open_pair(request, progress)
+    counted = _count(request, pair, progress)
+    progress("looking for an earlier result", 0, 1)
+    found: PairNorms = kept_or_made(
+        request,
+        pair.fingerprint | counted.fingerprint(),
+        lambda: _measure(request, pair, counted, progress),
+    )
+    return found
+
+
+def look_up(request: NormFrequencyRequest) -> PairNorms | None:
+    """What an earlier run has left.  Where models are on the hub, or a text would have to be read
+    first, that is the result that came last; a visitor of a page is told of no text but ours."""
+    if request.corpus.ref == OWN and is_here(request.a) and is_here(request.b):
+        pair = open_pair(request)
+        counted = _count(request, pair, silent)
+        found: PairNorms | None = recall(
+            entry_key(request, pair.fingerprint | counted.fingerprint())
+        )
+        return found
+    allowed = request.corpus.ref in (OWN, BUNDLED) or not is_served()
+    return latest(request) if allowed else None
+
+
+def _count(request: NormFrequencyRequest, pair: OpenPair, progress: Progress) -> _Counted:
+    return (_own if request.corpus.ref == OWN else _read)(request, pair, progress)
+
+
+def _own(_request: NormFrequencyRequest, pair: OpenPair, progress: Progress) -> _Counted:
+    """The counts that come with the models, each its own where both bring some."""
+    found = {
+        side: count_tokens("", model, progress)
+        for side, model in (("a", pair.a), ("b", pair.b))
+        if model.token_counts is not None
+    }
+    if not found:
+        raise EmbtieError(
+            f"Neither {pair.a.name} nor {pair.b.name} brings counts of its tokens.",
+            "Choose a corpus to count them in: the bundled English text, a text of your own, a "
+            "data set, or a ready count file.",
+        )
+    return _matched(pair, found)
+
+
+def _read(request: NormFrequencyRequest, pair: OpenPair, progress: Progress) -> _Counted:
+    """The counts of a text or of a count file; a tokenizer that both have is asked once."""
+    found: dict[str, Counts] = {}
+    failed: list[EmbtieError] = []
+    for side, model in (("a", pair.a), ("b", pair.b)):
+        if side == "b" and found and _one_tokenizer(pair):
+            break
+        try:
+            found[side] = count_tokens(request.corpus, model, progress)
+        except Interrupted:
+            raise
+        except EmbtieError as error:
+            failed.append(error)
+    if not found:
+        raise failed[0]
+    return _matched(pair, found, tuple(error.message for error in failed))
+
+
+def _one_tokenizer(pair: OpenPair) -> bool:
+    try:
+        return tokenizer_of(pair.a).sha256 == tokenizer_of(pair.b).sha256
+    except EmbtieError:
+        return False
+
+
+def _matched(pair: OpenPair, found: dict[str, Counts], why: tuple[str, ...] = ()) -> _Counted:
+    """The counts of the matched tokens; a model without counts takes those of the other."""
+    for counts in found.values():
+        _check_total(counts)
+    rows = {"a": pair.matched.rows_a, "b": pair.matched.rows_b}
+    kept = {side: found[side].counts[rows[side]].astype(np.int64) for side in found}
+    notes = [*why, *(note for counts in found.values() for note in counts.notes)]
+    if len(found) == 1 and not _one_tokenizer(pair):
+        ((side, _),) = found.items()
+        notes.append(
+            f"The counts are those of {_NAMES[side]}, for the other model's rows as well: "
+            "the same token is taken to occur as often there."
+        )
+    first = next(iter(found))
+    a, b = ("a", "b") if len(found) == 2 else (first, first)
+    return _Counted(kept[a], kept[b], found[a], found[b], tuple(dict.fromkeys(notes)))
+
+
+def _check_total(counts: Counts) -> None:
+    """Every token that was counted stands in some row, or nothing is given out."""
+    rows = int(counts.counts.sum()) + counts.unknown
+    if rows != counts.total:
+        raise EmbtieError(
+            f"The identity check failed: the rows hold {rows:,} tokens, and {counts.total:,} were "
+            "counted.",
+            "The result is withheld. Please report the model and the corpus.",
+        )
+
+
+def _measure(
+    request: NormFrequencyRequest, pair: OpenPair, counted: _Counted, progress: Progress
+) -> PairNorms:
+    whole = {name: survey(m, progress)[0].numpy() for name, m in pair.roles.matrices.items()}
+    rows, seed = pair.roles.rows, request.seed
+    check = max(check_norms(m, whole[name]) for name, m in pair.roles.matrices.items())
+    found = {
+        name: _one(pair, name, whole[name][rows[name]], counted.of(name)[0], seed, progress)
+        for name in whole
+    }
+    result = PairNorms(
+        matrices=found,
+        rows_a=pair.matched.rows_a,
+        rows_b=pair.matched.rows_b,
+        tokens=tuple(pair.matched.keys),
+        token_counts=counted.a,
+        kinds=pair.kinds,
+        groups=(),
+        between=_between(found, seed, progress),
+        frobenius={name: _frobenius(norms) for name, norms in whole.items()},
+        corpus={name: _corpus(*counted.of(name)) for name in found},
+        counts=dict(pair.matched.counts),
+        checks={"largest relative error of a norm": check},
+        models={"A": describe(pair.a), "B": describe(pair.b)},
+        notes=tuple(_notes(pair, counted, found)),
+        settings={**request.to_dict(), "policy": pair.matched.policy, "cached": False}
+        | ({"exchanged": True} if pair.exchanged else {}),
+        hashes=pair.roles.hashes,
+    )
+    norms = {f"norm {name}": one.norm for name, one in found.items()}
+    return replace(result, groups=group_means(groups_of(result), norms))
+
+
+def _one(
+    pair: OpenPair, name: str, norms: Vector, counts: Vector, seed: int, progress: Progress
+) -> NormFrequency:
+    found = of_norms(norms, counts, seed, progress)
+    stored = str(pair.roles.matrices[name].dtype).removeprefix("torch.")
+    return replace(
+        found,
+        settings=found.settings | {"stored": stored},
+        hashes={"x": pair.roles.hashes[name]},
+    )
+
+
+def _between(
+    found: dict[str, NormFrequency], seed: int, progress: Progress
+) -> dict[str, Correlation]:
+    """How the norms of the same tokens go together in each two of the matrices."""
+    pairs = {}
+    for first, second in combinations(found, 2):
+        x, y = found[first].norm, found[second].norm
+        both = (x > 0) & (y > 0)
+        pairs[f"{first}, {second}"] = correlate(x[both], y[both], seed, progress)
+    return pairs
+
+
+def _frobenius(norms: Vector) -> float:
+    return float(np.linalg.norm(norms[np.isfinite(norms)]))
+
+
+def _corpus(counts: Vector, source: Counts) -> dict[str, Any]:
+    """What was counted, in plain values."""
+    facts = {k: v for k, v in source.facts().items() if k not in ("notes", "settings")}
+    return facts | {"tokens": len(counts), "seen": int((counts > 0).sum())}
+
+
+def _notes(
+    pair: OpenPair, counted: _Counted, found: dict[str, NormFrequency]
+) -> Iterator[str]:
+    yield from pair.notes
+    yield from pair.roles.notes
+    for model in (pair.a, pair.b):
+        yield from (f"{model.name}: {note}" for note in model.notes)
+    yield from pair.matched.notes
+    yield from counted.notes
+    for name, one in found.items():
+        for reason, rows in one.settings["left_out"].items():
+            many = one.settings["rows_left_out"][reason]
+            if many:
+                yield f"{name}: {many:,} rows are left out, being {reason}: {_rows(rows, many)}."
+
+
+def _rows(rows: list[int], many: int) -> str:
+    """Rows of the match by their places."""
+    more = f" and {many - len(rows):,} more" if many > len(rows) else ""
+    return "tokens " + ", ".join(map(str, rows)) + more
