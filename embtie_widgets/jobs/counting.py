@@ -1,69 +1,261 @@
 """From a text to how often each row's token occurs in it."""
 
 import hashlib
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.cache import keep, recall
+from embtie_widgets.jobs.estimate import Estimate
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import CorpusRef, ModelRef
+from embtie_widgets.requests.corpus import OWN
 from embtie_widgets.results import Counts
+from embtie_widgets.results.storage import storable
+from embtie_widgets.sources.corpora import Corpus, find_corpus
+from embtie_widgets.sources.count_files import Ready, read_counts
+from embtie_widgets.sources.cutting import Cutter, Piece
 from embtie_widgets.sources.load import load
 from embtie_widgets.sources.loaded import Loaded
-from embtie_widgets.sources.tokenizing import tokenizer_of
+from embtie_widgets.sources.texts import Chunk
+from embtie_widgets.sources.tokenizing import ModelTokenizer, tokenizer_of
+
+# Raise it whenever the same text by the same tokenizer gives other counts than before.
+VERSION = 1
+BATCH = 2**21
+_BETWEEN = b"\x1e"
+
+
+@storable
+@dataclass(frozen=True)
+class KnownText:
+    """What was once read of a text: while its files are as they were, nothing need be read."""
+
+    sha256: str
+    settings: dict[str, Any]
 
 
 def count_tokens(corpus: Any, model: ModelRef | Loaded, progress: Progress = silent) -> Counts:
     """How often each token of the model occurs in the corpus, by row of the model.
 
     `corpus` is a `CorpusRef` or the text that names one.  Counts of the same text by the same
-    tokenizer are found again.
+    tokenizer are found again, whichever model they were made for.
     """
     corpus = CorpusRef.from_value(corpus)
+    # What is named is looked at before a model is opened for it.
+    source = None if corpus.ref == OWN else find_corpus(corpus)
     loaded = model if isinstance(model, Loaded) else load(model, progress=progress)
-    if corpus.ref == "":
-        return _own(loaded)
-    text = Path(corpus.ref).read_text(encoding="utf-8")
-    tokenizer = tokenizer_of(loaded)
-    ids = tokenizer.tokenizer.encode(text, add_special_tokens=False).ids
-    progress("counting tokens", len(text), len(text))
-    found = np.bincount(ids, minlength=len(loaded.input)).astype(np.int64)
-    rows = len(loaded.input)
+    if source is None:
+        return _own(loaded, corpus)
+    if isinstance(source, Path):
+        return _of_ready(read_counts(source, loaded), loaded, corpus)
+    tokenizer = tokenizer_of(loaded, progress)
+    return _fitted(_by_id(source, tokenizer, progress), loaded, corpus, tokenizer)
+
+
+def estimate_counting(corpus: Any) -> Estimate | None:
+    """Seconds and bytes that counting will take at most; None where the size is not known."""
+    ref = CorpusRef.from_value(corpus)
+    if ref.ref == OWN:
+        return Estimate(0.0, 0)
+    source = find_corpus(ref)
+    if isinstance(source, Path):
+        return Estimate(1.0, 2 * source.stat().st_size)
+    return Estimate(1.0 + source.text / speed.rate, 100 * BATCH) if source.text else None
+
+
+class _Speed:
+    """Bytes of text counted a second, until the first text of this kernel has shown it."""
+
+    rate = 3e6
+
+    def took(self, size: int, seconds: float) -> None:
+        if size > BATCH and seconds > 0:
+            self.rate = size / seconds
+
+
+speed = _Speed()
+
+
+def _by_id(source: Corpus, tokenizer: ModelTokenizer, progress: Progress) -> Counts:
+    """The counts by id, kept or made.  A text that can be read twice is first only hashed."""
+    stamp = _key("stamp", *map(str, source.stamp)) if source.stamp else None
+    known = recall(stamp) if stamp is not None else None
+    if known is None and source.local:
+        known = KnownText(_hash_of(source, progress), {})
+    if known is not None:
+        counts: Counts | None = recall(_counts_key(known.sha256, tokenizer))
+        if counts is not None:
+            _remember(stamp, counts.sha256)
+            return counts
+    counts = _counted(source, tokenizer, progress)
+    keep(_counts_key(counts.sha256, tokenizer), counts)
+    _remember(stamp, counts.sha256)
+    return counts
+
+
+def _remember(stamp: str | None, sha256: str) -> None:
+    if stamp is not None:
+        keep(stamp, KnownText(sha256, {}))
+
+
+def _counts_key(text: str, tokenizer: ModelTokenizer) -> str:
+    return _key("counts", str(VERSION), text, tokenizer.sha256)
+
+
+def _key(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogatepass")).hexdigest()
+
+
+class _Reading:
+    """Chunks on their way: hashed, measured and told to `progress`.
+
+    The hash is that of the text's UTF-8 bytes; between two documents stands a record separator.
+    """
+
+    def __init__(self, source: Corpus, stage: str, progress: Progress) -> None:
+        self._source, self._stage, self._progress = source, stage, progress
+        self._digest, self._inside = hashlib.sha256(), True
+        self.documents = self.bytes = 0
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for chunk in self._source.open():
+            raw = chunk.text.encode()
+            if not self._inside:
+                self._digest.update(_BETWEEN)
+            self._digest.update(raw)
+            self._inside = not chunk.last
+            self.bytes += len(raw)
+            self.documents += chunk.last
+            yield chunk
+
+    @property
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
+
+    def tell(self, at: int) -> None:
+        """Say how far it is; whoever listens may stop it here."""
+        self._progress(self._stage, at, max(at, self._source.stored))
+
+
+def _hash_of(source: Corpus, progress: Progress) -> str:
+    reading = _Reading(source, "reading the text", progress)
+    for chunk in reading:
+        reading.tell(chunk.at)
+    return reading.sha256
+
+
+def _counted(source: Corpus, tokenizer: ModelTokenizer, progress: Progress) -> Counts:
+    started = time.monotonic()
+    reading = _Reading(source, "counting tokens", progress)
+    cutter = Cutter(tokenizer.encode)
+    found = np.zeros(tokenizer.tokenizer.get_vocab_size(), np.int64)
+    reading.tell(0)
+    for batch in _batches(cutter.pieces(reading), BATCH):
+        found = _added(found, tokenizer.encode([piece.text for piece in batch]), batch)
+        reading.tell(batch[-1].at)
+    if not reading.bytes:
+        raise EmbtieError(f"The corpus '{source.name}' is empty.", "Name another text.")
+    speed.took(reading.bytes, time.monotonic() - started)
     return Counts(
-        counts=found[:rows],
+        counts=found,
         total=int(found.sum()),
-        unknown=int(found[rows:].sum()),
-        documents=1,
-        bytes=len(text.encode()),
-        name=Path(corpus.ref).name,
-        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        unknown=0,
+        documents=reading.documents,
+        bytes=reading.bytes,
+        name=source.name,
+        sha256=reading.sha256,
         tokenizer=tokenizer.sha256,
-        tokens=None if loaded.tokens is None else tuple(loaded.tokens),
-        notes=(),
-        settings={"corpus": corpus.to_dict()},
+        tokens=None,
+        notes=_forced_notes(cutter.forced),
+        settings={},
     )
 
 
-def _own(loaded: Loaded) -> Counts:
+def _batches(pieces: Iterable[Piece], size: int) -> Iterator[list[Piece]]:
+    batch: list[Piece] = []
+    held = 0
+    for piece in pieces:
+        batch.append(piece)
+        held += len(piece.text)
+        if held >= size:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+
+
+def _added(counts: Any, encoded: list[list[int]], batch: list[Piece]) -> Any:
+    own = (ids[piece.skip :] for ids, piece in zip(encoded, batch, strict=True))
+    ids = np.fromiter(chain.from_iterable(own), np.int64)
+    new = np.bincount(ids, minlength=len(counts))
+    new[: len(counts)] += counts
+    return new
+
+
+def _forced_notes(forced: int) -> tuple[str, ...]:
+    if not forced:
+        return ()
+    return (f"The text has stretches without a place to cut; {forced} cuts may split a token.",)
+
+
+def _fitted(by_id: Counts, loaded: Loaded, corpus: CorpusRef, tokenizer: ModelTokenizer) -> Counts:
+    """The same counts by the rows of this model; what has no row is told apart."""
+    rows = len(loaded.input)
+    counts = np.zeros(rows, np.int64)
+    held = by_id.counts[:rows]
+    counts[: len(held)] = held
+    unknown = int(by_id.counts[rows:].sum())
+    notes = (f"{unknown:,} tokens of the text have no row in {loaded.name}.",) if unknown else ()
+    return replace(
+        by_id,
+        counts=counts,
+        unknown=unknown,
+        tokens=None if loaded.tokens is None else tuple(loaded.tokens),
+        notes=(*tokenizer.notes, *by_id.notes, *notes),
+        settings={
+            "corpus": corpus.to_dict(),
+            "model": loaded.name,
+            "revision": loaded.revision,
+            "special tokens": "not added",
+            "cached": by_id.settings.get("cached", False),
+        },
+    )
+
+
+def _own(loaded: Loaded, corpus: CorpusRef) -> Counts:
     """The counts that come with the model."""
     if loaded.token_counts is None:
         raise EmbtieError(
             f"{loaded.name} brings no token counts of its own.",
             "Name a corpus: 'bundled', a text file or folder, or a ready count file.",
         )
-    counts = loaded.token_counts
+    ready = Ready(loaded.token_counts, 0, f"the training text of {loaded.name}", "", ())
+    return _of_ready(ready, loaded, corpus)
+
+
+def _of_ready(ready: Ready, loaded: Loaded, corpus: CorpusRef) -> Counts:
     return Counts(
-        counts=counts,
-        total=int(counts.sum()),
-        unknown=0,
+        counts=ready.counts,
+        total=int(ready.counts.sum()) + ready.unknown,
+        unknown=ready.unknown,
         documents=0,
         bytes=0,
-        name=f"the training text of {loaded.name}",
-        sha256="",
+        name=ready.name,
+        sha256=ready.sha256,
         tokenizer="",
         tokens=None if loaded.tokens is None else tuple(loaded.tokens),
-        notes=(),
-        settings={"corpus": CorpusRef().to_dict()},
+        notes=ready.notes,
+        settings={
+            "corpus": corpus.to_dict(),
+            "model": loaded.name,
+            "revision": loaded.revision,
+            "cached": False,
+        },
     )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Vector = np.ndarray[Any, np.dtype[Any]]
+Tokens = tuple[bytes | None, ...]
 
 
 @storable
@@ -39,7 +40,7 @@ class Counts:
     name: str
     sha256: str
     tokenizer: str
-    tokens: tuple[bytes | None, ...] | None
+    tokens: Tokens | None
     notes: tuple[str, ...]
     settings: dict[str, Any]
 

@@ -33,6 +33,11 @@ class ModelTokenizer:
         """Of all that it consists of."""
         return hashlib.sha256(self.tokenizer.to_str().encode()).hexdigest()
 
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        """The ids of each text, on all processors."""
+        found = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return [encoding.ids for encoding in found]
+
 
 def tokenizer_of(model: ModelRef | Loaded, progress: Progress = silent) -> ModelTokenizer:
     """The model's own tokenizer; an EmbtieError where there is none that can be read."""

@@ -1,0 +1,53 @@
+"""Which texts of this machine may be named: all of them by its user, few by a visitor of a page.
+
+On a page served by Voila a visitor may name the bundled text, what lies in the folder that the
+variable EMBTIE_CORPORA names, and, with EMBTIE_DATASETS=on, data sets of the hub; else nothing.
+"""
+
+import os
+from pathlib import Path
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources.reading import local_path
+
+FOLDER, DATASETS, SERVED = "EMBTIE_CORPORA", "EMBTIE_DATASETS", "EMBTIE_SERVED"
+# Voila sets these two for every kernel, those that it starts in advance included.
+_VOILA = ("VOILA_BASE_URL", "VOILA_PREHEAT")
+
+
+def is_served() -> bool:
+    """Whether this kernel works for a visitor of a page."""
+    return os.environ.get(SERVED) == "1" or any(name in os.environ for name in _VOILA)
+
+
+def corpus_path(name: str) -> Path:
+    """The file or folder that a user or visitor named; in the owner's folder by its bare name."""
+    given, opened = local_path(name), os.environ.get(FOLDER, "")
+    inside = Path(opened) / given if opened else None
+    if not is_served():
+        return inside if inside is not None and not given.exists() and inside.exists() else given
+    try:
+        if inside is not None and is_inside(inside, Path(opened)) and inside.exists():
+            return inside
+    except (OSError, RuntimeError):  # a name too long, a circle of links
+        pass
+    # The same words for what is there and what is not: a visitor learns nothing of the server.
+    raise EmbtieError(
+        "On a shared page only texts that its owner has laid out can be counted, and there is "
+        f"none called '{given.name}'.",
+        f"Name the corpus 'bundled', or ask the owner to put the text into the {FOLDER} folder.",
+    )
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether a path, all links followed, stays in the folder."""
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def check_dataset(name: str) -> None:
+    """An EmbtieError where a visitor may not name data sets of the hub."""
+    if is_served() and (os.environ.get(DATASETS) != "on" or local_path(name).exists()):
+        raise EmbtieError(
+            "On this shared page data sets of the hub are not opened.",
+            f"Name the corpus 'bundled', or ask the page's owner to set {DATASETS}=on.",
+        )
