@@ -51,9 +51,13 @@ def csv_bytes(request: Request, result: Any, positions: Collection[int] | None =
     `pandas.read_csv(file, skiprows=1)` reads it.  A text that a spreadsheet would carry out as a
     formula has an apostrophe before it; the column "bytes" holds the token itself.
     """
-    frame = _inert(result.to_frame())
-    if positions:
-        frame = frame.iloc[sorted(positions)]
+    frame = result.to_frame()
+    return table_bytes(request, result, frame.iloc[sorted(positions)] if positions else frame)
+
+
+def table_bytes(request: Request, result: Any, frame: "pd.DataFrame") -> bytes:
+    """Any table of a result as such a file."""
+    frame = _inert(frame)
     head = "# " + json.dumps(summary(request, result), allow_nan=False) + "\n"
     return head.encode() + str(frame.to_csv(index=False)).encode()
 

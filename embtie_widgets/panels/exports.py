@@ -51,9 +51,12 @@ def page_offer() -> Offer:
 
 
 def picture_offers(
-    figure: PlotFigure, caption: Callable[[Any], str], name: str = "chart"
+    figure: PlotFigure, caption: Callable[[Any], str], name: str = "chart", *, own: bool = False
 ) -> list[Offer]:
-    """The figure as a drawing and as a picture, each with its settings inside."""
+    """The figure as a drawing and as a picture, each with its settings inside.
+
+    Buttons and files of a panel's second figure have its name: `own`.
+    """
 
     def svg(request: Any, result: Any, done: Any, failed: Any) -> None:
         figure.picture("svg", caption(result), summary_json(request, result), done, failed)
@@ -61,9 +64,11 @@ def picture_offers(
     def png(request: Any, result: Any, done: Any, failed: Any) -> None:
         figure.picture("png", caption(result), "", stamping(request, result, done), failed)
 
+    label, suffix = (f"{name.capitalize()} ", f"-{name}") if own else ("", "")
+    drawing, picture = f"The {name} as a drawing", f"The {name} as a picture"
     return [
-        Offer("SVG", f"The {name} as a drawing", ".svg", "image/svg+xml", begin=svg),
-        Offer("PNG", f"The {name} as a picture", ".png", "image/png", begin=png),
+        Offer(f"{label}SVG", drawing, f"{suffix}.svg", "image/svg+xml", begin=svg),
+        Offer(f"{label}PNG", picture, f"{suffix}.png", "image/png", begin=png),
     ]
 
 

@@ -112,6 +112,19 @@ def section(title: str, *children: w.Widget) -> w.VBox:
     return w.VBox([heading, *children]).add_class("ep-section")
 
 
+def fold(title: str, *children: w.Widget) -> w.VBox:
+    """Controls that are seldom needed, shown and hidden by a button of this title."""
+    button = w.ToggleButton(description=title, tooltip=f"Show or hide: {title}")
+    inside = w.VBox(list(children)).add_class("ep-folded")
+    inside.layout.display = "none"
+
+    def turn(change: Any) -> None:
+        inside.layout.display = "" if change["new"] else "none"
+
+    button.observe(turn, "value")
+    return w.VBox([button.add_class("ep-fold"), inside])
+
+
 def card(title: str, *children: w.Widget) -> w.VBox:
     """Views that belong together, on a surface of their own; without a title, no heading."""
     heading = [w.HTML(f'<h3 class="ep-heading">{title}</h3>')] if title else []
