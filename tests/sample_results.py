@@ -1,10 +1,14 @@
 """A small pair result made without torch, for tests of what shows results."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from embtie_widgets.measures.kinds import kinds_of
+from embtie_widgets.measures.statistics import group_means
 from embtie_widgets.results import Alignment, PairAlignment
+from embtie_widgets.results.groups import groups_of
 
 TOKENS = (
     b"the",
@@ -47,11 +51,12 @@ def pair_result(n: int = 300, shift: float = 0.0, **settings: Any) -> PairAlignm
     }
     rows = np.arange(n)
     model = {"revision": None, "rows": n, "width": 16, "dtype": "float16", "notes": []}
-    return PairAlignment(
+    tokens = (*TOKENS, *(f"word{i}".encode() for i in range(n - len(TOKENS))))
+    result = PairAlignment(
         comparisons=parts,
         rows_a=rows,
         rows_b=rows + 1,
-        tokens=(*TOKENS, *(f"word{i}".encode() for i in range(n - len(TOKENS)))),
+        tokens=tokens,
         token_counts=rows[::-1] * 10,
         norms={name: np.ones(n) for name in ("In", "Out", "Tied")},
         counts={
@@ -62,7 +67,8 @@ def pair_result(n: int = 300, shift: float = 0.0, **settings: Any) -> PairAlignm
             "padding_b": 4,
             "ambiguous": 0,
         },
-        bands=({"band": "rare", "tokens": n, **dict.fromkeys(levels, 0.5)},),
+        kinds=kinds_of(tokens),
+        groups=(),
         checks={},
         models={
             "A": {"name": "nano-untied", "tied": "untied", **model},
@@ -80,3 +86,5 @@ def pair_result(n: int = 300, shift: float = 0.0, **settings: Any) -> PairAlignm
         },
         hashes={"In": "aa11", "Out": "bb22", "Tied": "cc33"},
     )
+    scores = {name: part.cosine for name, part in parts.items()}
+    return replace(result, groups=group_means(groups_of(result), scores))

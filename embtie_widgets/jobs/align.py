@@ -13,10 +13,11 @@ from embtie_widgets.jobs.pairs import OpenPair, Roles, describe, is_here, open_p
 from embtie_widgets.measures.alignment import COMPARISONS, align_many
 from embtie_widgets.measures.checks import self_pair_cosine
 from embtie_widgets.measures.plan import Settings
-from embtie_widgets.measures.statistics import bands
+from embtie_widgets.measures.statistics import group_means
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests import AlignRequest
 from embtie_widgets.results import Alignment, PairAlignment
+from embtie_widgets.results.groups import groups_of
 from embtie_widgets.sources.hub import is_hub_id
 
 
@@ -53,23 +54,24 @@ def _measure(request: AlignRequest, pair: OpenPair, progress: Progress) -> PairA
     values = pair.roles.values()
     checks = {"self-pair cosine": self_pair_cosine(next(iter(values.values())), request.map)}
     found = _compare(request, values, pair.roles, progress)
-    token_counts = _token_counts(pair)
     scores = {name: result.cosine for name, result in found.items()}
-    return PairAlignment(
+    result = PairAlignment(
         comparisons=found,
         rows_a=pair.matched.rows_a,
         rows_b=pair.matched.rows_b,
         tokens=tuple(pair.matched.keys),
-        token_counts=token_counts,
+        token_counts=_token_counts(pair),
         norms={name: _norms(value) for name, value in values.items()},
         counts=dict(pair.matched.counts),
-        bands=bands(token_counts, scores) if token_counts is not None else (),
+        kinds=pair.kinds,
+        groups=(),
         checks=checks,
         models={"A": describe(pair.a), "B": describe(pair.b)},
         notes=_notes(pair, found),
         settings=_settings(request, pair),
         hashes=pair.roles.hashes,
     )
+    return replace(result, groups=group_means(groups_of(result), scores))
 
 
 def _settings(request: AlignRequest, pair: OpenPair) -> dict[str, Any]:

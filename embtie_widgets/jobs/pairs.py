@@ -13,6 +13,7 @@ import torch
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.estimate import experience
+from embtie_widgets.measures.kinds import kinds_of
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef, PairRequest
 from embtie_widgets.sources.load import BUNDLED, load
@@ -53,6 +54,21 @@ class OpenPair:
     exchanged: bool = False
 
     @cached_property
+    def kinds(self) -> "np.ndarray[Any, np.dtype[np.uint8]] | None":
+        """(n,) the kind of each matched token, by its code; None where no tokens are known.
+
+        A token is special, or a raw byte, where one of the two models says so.
+        """
+        sides = ((self.a, self.matched.rows_a), (self.b, self.matched.rows_b))
+        if all(model.tokens is None for model, _ in sides):
+            return None
+        special, raw = (
+            np.any([np.isin(rows, list(getattr(model, name))) for model, rows in sides], axis=0)
+            for name in ("special", "byte_rows")
+        )
+        return kinds_of(self.matched.keys, special, raw)
+
+    @cached_property
     def fingerprint(self) -> dict[str, str]:
         """Hashes of all that a result depends on beside the request: matrices, rows, tokens, and
         what the configuration said."""
@@ -61,6 +77,7 @@ class OpenPair:
             "rows a": self.matched.rows_a.tobytes(),
             "rows b": self.matched.rows_b.tobytes(),
             "tokens": repr(self.matched.keys).encode(),
+            "kinds": b"" if self.kinds is None else self.kinds.tobytes(),
             "told": told.encode(),
         }
         return self.roles.hashes | {k: hashlib.sha256(v).hexdigest() for k, v in parts.items()}

@@ -1,4 +1,4 @@
-"""What is said of a vector of per-token scores: mean, median, bootstrap interval, bands."""
+"""What is said of a vector of per-token scores: mean, median, interval, means of groups."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,14 +6,19 @@ from typing import Any
 import numpy as np
 
 from embtie_widgets.results.alignment import Vector
+from embtie_widgets.results.groups import heading_of
 
 RESAMPLES = 1000
 # The interval of so many tokens is the same for fewer resamples to its second digit.
 _DRAWS = 10_000_000
 _FEWEST = 200
 _DRAWS_AT_ONCE = 4_000_000
-# Counts are banded by powers of ten; the last band has no upper end.
-BAND_EDGES = (0, 1, 10, 100, 1_000, 10_000)
+_NORMAL_FROM, _NORMAL_95 = 30, 1.959964
+
+
+def resamples_for(n: int) -> int:
+    """How many resamples of n tokens to draw."""
+    return min(RESAMPLES, max(_FEWEST, _DRAWS // n))
 
 
 def bootstrap_interval(
@@ -24,7 +29,7 @@ def bootstrap_interval(
     if n == 0:
         return (float("nan"), float("nan"))
     rng = np.random.default_rng(seed)
-    resamples = resamples or min(RESAMPLES, max(_FEWEST, _DRAWS // n))
+    resamples = resamples or resamples_for(n)
     means = np.empty(resamples)
     step = max(1, _DRAWS_AT_ONCE // n)
     for start in range(0, resamples, step):
@@ -36,26 +41,35 @@ def bootstrap_interval(
     return (float(low), float(high))
 
 
-def bands(counts: Vector, scores: Mapping[str, Vector]) -> tuple[dict[str, Any], ...]:
-    """Mean score by token-frequency band: counts 0, 1-9, 10-99 and so on.
+def group_means(
+    groups: Mapping[str, Vector], scores: Mapping[str, Vector]
+) -> tuple[dict[str, Any], ...]:
+    """What each group of tokens scores on average, one mapping per group.
 
-    counts (n,) and each vector of scores (n,); NaN scores are left out.
+    groups by name, each an (n,) mask, and scores by name, each (n,) with NaN for no value.
+    "group" is its name, "by" what it is a group of, "tokens" how many it holds; under the name of
+    each score stands the mean of the values there are, None without any.  "scored" says how many
+    those are, and "intervals" gives 95 % of the mean by the normal law, None for fewer than 30
+    values, where that law is no guide.
     """
-    rows = []
-    for low, high in zip(BAND_EDGES, [*BAND_EDGES[1:], None], strict=True):
-        inside = (counts >= low) & (counts < high) if high is not None else counts >= low
-        if inside.any():
-            means = {name: _mean(vector[inside]) for name, vector in scores.items()}
-            rows.append({"band": _label(low, high), "tokens": int(inside.sum()), **means})
-    return tuple(rows)
+    return tuple(_group(name, mask, scores) for name, mask in groups.items())
 
 
-def _mean(values: Vector) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
+def _group(name: str, mask: Vector, scores: Mapping[str, Vector]) -> dict[str, Any]:
+    inside = {score: vector[mask] for score, vector in scores.items()}
+    known = {score: values[np.isfinite(values)] for score, values in inside.items()}
+    return {
+        "group": name,
+        "by": heading_of(name),
+        "tokens": int(mask.sum()),
+        **{score: float(v.mean()) if len(v) else None for score, v in known.items()},
+        "scored": {score: len(v) for score, v in known.items()},
+        "intervals": {score: _normal_interval(v) for score, v in known.items()},
+    }
 
 
-def _label(low: int, high: int | None) -> str:
-    if high is None:
-        return f"{low:,} and more"
-    return f"{low:,}" if high == low + 1 else f"{low:,} to {high - 1:,}"
+def _normal_interval(values: Vector) -> list[float] | None:
+    if len(values) < _NORMAL_FROM:
+        return None
+    mean, half = values.mean(), _NORMAL_95 * values.std(ddof=1) / np.sqrt(len(values))
+    return [float(mean - half), float(mean + half)]

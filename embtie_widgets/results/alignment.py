@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embtie_widgets.results.groups import BY_FREQUENCY
+from embtie_widgets.results.pair import token_columns
 from embtie_widgets.results.storage import storable
-from embtie_widgets.results.tokens import display_token
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,8 +73,10 @@ class PairAlignment:
                   None where no corpus is known
     norms         row norms by matrix name ("In", "Out", "Tied"), each (n,)
     counts        of the vocabulary match; its kinds add up to the rows of both matrices
-    bands         one mapping per token-frequency band: "band" (text), "tokens" (number) and the
-                  mean cosine by comparison name; empty where counts are not known
+    kinds         (n,) the kind of each token, by its code in `results.groups`; None where no tokens
+                  are known
+    groups        one mapping per kind of token and per band of counts: "group", "tokens" (number),
+                  the mean cosine by comparison name, and what `group_means` says beside it
     checks        identity checks that were passed before this result was given out
     models        what is known of A and B: name, revision, tied, shape, dtype, notes
     """
@@ -85,12 +88,19 @@ class PairAlignment:
     token_counts: Vector | None
     norms: dict[str, Vector]
     counts: dict[str, int]
-    bands: tuple[dict[str, Any], ...]
+    kinds: Vector | None
+    groups: tuple[dict[str, Any], ...]
     checks: dict[str, float]
     models: dict[str, dict[str, Any]]
     notes: tuple[str, ...]
     settings: dict[str, Any]
     hashes: dict[str, str]
+
+    @property
+    def bands(self) -> list[dict[str, Any]]:
+        """The bands of counts alone."""
+        found = [group for group in self.groups if group["by"] == BY_FREQUENCY]
+        return [{"band": group["group"].removesuffix(" times"), **group} for group in found]
 
     def __repr__(self) -> str:
         names = " with ".join(repr(known["name"]) for known in self.models.values())
@@ -102,17 +112,10 @@ class PairAlignment:
         return "\n".join([f"PairAlignment({names}, {len(self.tokens):,} common tokens)", *lines])
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row per token: text, bytes, rows, count, norms and the cosine of each comparison."""
+        """One row per token: text, bytes, kind, rows, count, norms and every cosine."""
         import pandas as pd
 
-        columns: dict[str, Any] = {
-            "token": [display_token(key, limit=0) for key in self.tokens],
-            "bytes": [key.hex() if key is not None else "" for key in self.tokens],
-            "row_a": self.rows_a,
-            "row_b": self.rows_b,
-        }
-        if self.token_counts is not None:
-            columns["count"] = self.token_counts
+        columns = token_columns(self)
         columns |= {f"norm {name}": values for name, values in self.norms.items()}
         columns |= {name: result.cosine for name, result in self.comparisons.items()}
         return pd.DataFrame(columns)
@@ -140,7 +143,7 @@ class PairAlignment:
             "summary": self.summary(),
             "maps": {name: one.description for name, one in self.comparisons.items()},
             "counts": self.counts,
-            "bands": self.bands,
+            "groups": self.groups,
             "checks": self.checks,
             "models": self.models,
             "notes": self.notes,

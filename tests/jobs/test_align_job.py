@@ -1,6 +1,7 @@
 """A request carried out end to end, on models written for the purpose."""
 
 import dataclasses
+import json
 import threading
 
 import numpy as np
@@ -13,6 +14,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import align as align_job
 from embtie_widgets.jobs import cache, pairs
 from embtie_widgets.jobs.lookup import ask_card, token_card
+from embtie_widgets.results.groups import kind_names
 from tests.sample_results import pair_result
 
 ROWS, WIDTH = 120, 6
@@ -170,7 +172,7 @@ def test_the_bundled_pair_shows_what_tying_does():
     assert found["Out->Tied"].heldout_mean > found["In->Tied"].heldout_mean + 0.2
     assert found["In->Tied"].heldout_mean > found["In->Tied"].floor_mean
     assert result.checks["self-pair cosine"] == pytest.approx(1.0)
-    assert sum(band["tokens"] for band in result.bands) == len(result.tokens)
+    assert sum(group["tokens"] for group in result.groups) == 2 * len(result.tokens)
     assert result.models["A"]["tied"] == "untied"
     assert result.models["B"]["tied"] == "tied"
     frame = result.to_frame()
@@ -210,6 +212,47 @@ def test_another_token_list_for_the_same_matrix_is_another_result(request_, file
     again = ew.run(request_)
     assert not again.settings["cached"]
     assert again.rows_b.tolist() != first.rows_b.tolist()
+
+
+def test_a_token_is_special_or_a_byte_where_one_of_the_two_models_says_so(request_, files):
+    pieces = [f"<0x{byte:02X}>" for byte in range(256)]
+    rows = {"A": [*pieces, "<s>", "\u2581t", "y"], "B": ["\n", "<s>", " t", "y", "x"]}
+    for name, tokens in rows.items():
+        save_file({"weight": torch.randn(len(tokens), 4)}, files / f"{name}.safetensors")
+        (files / f"{name}.json").write_text(json.dumps(tokens))
+    a, b = (
+        ew.ModelRef(str(files / f"{n}.safetensors"), tokens_file=str(files / f"{n}.json"))
+        for n in rows
+    )
+    for one, other in ((a, b), (b, a)):
+        pair = pairs.open_pair(dataclasses.replace(request_, a=one, b=other))
+        kinds = dict(zip(pair.matched.keys, kind_names(pair.kinds), strict=True))
+        assert kinds == {
+            b"\n": "byte", b"x": "byte", b"<s>": "special", b" t": "word start",
+            b"y": "continuation",
+        }  # fmt: skip
+
+
+def test_models_without_token_lists_have_no_kinds_and_no_groups(request_, files):
+    a, b = (ew.ModelRef(str(files / f"{name}.safetensors")) for name in "eu")
+    result = ew.run(ew.AlignRequest(a=a, b=b))
+    assert (result.kinds, result.groups) == (None, ())
+    assert "kind" not in result.to_frame()
+
+
+def test_another_kind_for_the_same_token_is_another_result(request_, files):
+    first = ew.run(request_)
+    marked = {"model": {"type": "WordLevel", "vocab": {f"t{r}": r for r in range(ROWS)}},
+              "added_tokens": [{"content": "t3", "id": 3, "special": True}]}  # fmt: skip
+    (files / "a.json").write_text(json.dumps(marked))
+    a = dataclasses.replace(request_.a, tokens_file=str(files / "a.json"))
+    again = ew.run(dataclasses.replace(request_, a=a))
+    assert first.tokens == again.tokens
+    assert kind_names(again.kinds[:5]) == [*["continuation"] * 3, "special", "continuation"]
+    assert (
+        pairs.open_pair(request_).fingerprint["kinds"]
+        != (pairs.open_pair(dataclasses.replace(request_, a=a)).fingerprint["kinds"])
+    )
 
 
 def test_zero_rows_and_a_ridge_pass_the_identity_check(tmp_path):

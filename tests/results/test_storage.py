@@ -21,7 +21,7 @@ def _same(a, b) -> bool:
     return type(a) is type(b) and a == b
 
 
-@pytest.mark.parametrize("change", [{}, {"token_counts": None, "bands": ()}])
+@pytest.mark.parametrize("change", [{}, {"token_counts": None, "kinds": None, "groups": ()}])
 def test_a_result_survives_with_every_field_and_type(change):
     result = dataclasses.replace(pair_result(), **change)
     again = from_bytes(to_bytes(result))
@@ -55,3 +55,11 @@ def test_a_changed_byte_anywhere_is_noticed_or_harmless():
 def test_what_is_no_result_is_refused(data):
     with pytest.raises(EmbtieError, match="damaged"):
         from_bytes(data)
+
+
+def test_a_result_of_an_earlier_version_is_refused_in_words():
+    known = dataclasses.replace(pair_result(30))
+    earlier = to_bytes(known).replace(b'"groups"', b'"bandss"')
+    assert earlier != to_bytes(known)
+    with pytest.raises(EmbtieError, match="Run the request again"):
+        from_bytes(earlier)
