@@ -2,6 +2,7 @@
 
 from embtie_widgets.widgets.card import TokenCard
 from embtie_widgets.widgets.figure import PlotFigure
+from embtie_widgets.widgets.groups import GroupTable
 from embtie_widgets.widgets.names import SliderNames
 from embtie_widgets.widgets.page import CopyButton, DownloadButton, File, KernelWatch, LinkState
 from embtie_widgets.widgets.scatter import TokenScatter, shade
@@ -13,6 +14,7 @@ __all__ = [
     "CopyButton",
     "DownloadButton",
     "File",
+    "GroupTable",
     "KernelWatch",
     "LinkState",
     "PlotFigure",
