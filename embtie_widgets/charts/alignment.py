@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embtie_widgets.charts import figures
+from embtie_widgets.charts.columns import Column, levels, norm_columns, shared_columns
 from embtie_widgets.charts.sentences import BINS, caption, headline, label
 from embtie_widgets.charts.theme import COMPARISONS, Mark, mark_of
 from embtie_widgets.results import Alignment, PairAlignment
@@ -16,10 +17,30 @@ from embtie_widgets.results import Alignment, PairAlignment
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["bins", "caption", "figure", "headline", "label", "spec"]
+__all__ = ["bins", "caption", "columns", "figure", "headline", "label", "spec"]
 _ORDER = tuple(COMPARISONS)
 _Traces = list[dict[str, Any]]
 _NOBODY = np.empty(0, np.int64)
+
+
+def columns(result: PairAlignment) -> list[Column]:
+    """What is known of each token: its cosines first."""
+    return [*_cosines(result), *norm_columns(result.norms), *shared_columns(result)]
+
+
+def _cosines(result: PairAlignment) -> list[Column]:
+    return [
+        Column(
+            name,
+            f"cosine {label(name)}",
+            {"Out->Tied": "output", "In->Tied": "input"}.get(name, "neutral"),
+            part.cosine,
+            levels(part.mean, part.floor_mean),
+            head=label(name),
+            tooltip="cosine, map fitted on all tokens",
+        )
+        for name, part in _parts(result).items()
+    ]
 
 
 def edges_of(result: PairAlignment) -> np.ndarray[Any, Any]:

@@ -1,25 +1,39 @@
-"""What a per-token chart can put on an axis: one column of numbers for each, with its lines."""
+"""What is known of each token of a result, a column each: for axes, table, card and hover.
 
-from collections.abc import Collection, Mapping, Sequence
+A kind of result brings its columns from its own chart module, as `columns(result)`; those that
+any per-token result has are made here by `shared_columns`.  The views know columns alone.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from embtie_widgets.charts.sentences import label
-from embtie_widgets.charts.theme import COMPARISONS
-from embtie_widgets.results import PairAlignment, display_token
+from embtie_widgets.results import PairResult, display_token
 
 Vector = np.ndarray[Any, np.dtype[Any]]
-_ROLE_OF = {"In": "input", "Out": "output", "Tied": "tied"}
+Place = Literal["axis", "table", "card"]
+# One list of neighbours by matrix name: (place of the token, similarity or distance).
+Neighbours = Mapping[str, Sequence[tuple[int, float]]]
+ROLE_OF = {"In": "input", "Out": "output", "Tied": "tied"}
+EVERYWHERE: tuple[Place, ...] = ("axis", "table", "card")
+_NOTHING = "no value"
 
 
 @dataclass(frozen=True)
 class Column:
-    """Numbers of all tokens, (n,), NaN where there is none, and how they are written and drawn.
+    """Values of all tokens, (n,), and how they are drawn and written.
 
-    `lines` are levels worth seeing on this axis: (value, label, "solid" or "dash").
+    name     what links and views call it by; stays from release to release
+    label    its full name, for an axis and the card
+    role     "input", "output", "tied" or "neutral", which decides the colour
+    values   numbers, NaN where there is none; texts for the kind "text"
+    lines    levels worth seeing on this axis: (value, label, "solid" or "dash")
+    kind     "number", written as `format` says, "integer", or "text", which is never on an axis
+    head     its name in the table, where that is shorter than the label
+    tooltip  what the head of the table says on hover
+    places   where it stands: "axis" (the scatter's), "table", "card" (and hover)
     """
 
     name: str
@@ -27,6 +41,11 @@ class Column:
     role: str
     values: Vector
     lines: tuple[tuple[float, str, str], ...] = ()
+    kind: Literal["number", "integer", "text"] = "number"
+    head: str = ""
+    tooltip: str = ""
+    format: str = ".3f"
+    places: tuple[Place, ...] = EVERYWHERE
 
     @property
     def extent(self) -> Vector:
@@ -40,112 +59,97 @@ class Column:
             for value, text, style in self.lines
         ]
 
+    def text(self, i: int) -> str | None:
+        """The value of the token at `i` as a table shows it; None where there is none."""
+        value = self.values[i]
+        if self.kind == "text":
+            return str(value)
+        if not np.isfinite(value):
+            return None
+        return f"{int(value):,}" if self.kind == "integer" else f"{value:{self.format}}"
+
 
 class Columns:
     """The columns of one result, by name; a token's id is its place in `result.tokens`."""
 
-    def __init__(self, result: PairAlignment) -> None:
-        self._result = result
+    def __init__(self, result: PairResult, columns: Iterable[Column]) -> None:
+        self.tokens = result.tokens
+        self.by_name = {column.name: column for column in columns}
 
-    @cached_property
-    def by_name(self) -> dict[str, Column]:
-        """Every column that this result has, cosines first."""
-        found = [*self._cosines(), *self._frequency(), *self._norms(), self._length()]
-        return {column.name: column for column in found}
+    def at(self, place: Place) -> list[Column]:
+        """The columns that stand at a place, in their order."""
+        return [column for column in self.by_name.values() if place in column.places]
 
     @property
     def options(self) -> list[tuple[str, str]]:
-        """Label and name of each, for a control that chooses one."""
-        return [(column.label, column.name) for column in self.by_name.values()]
+        """Label and name of each axis, for a control that chooses one."""
+        return [(column.label, column.name) for column in self._axes]
 
-    def get(self, *names: str) -> Column:
-        """The first of these columns that there is, else the first of all."""
-        known = next((name for name in names if name in self.by_name), None)
-        return self.by_name[known] if known else next(iter(self.by_name.values()))
+    def axis(self, *names: str) -> Column:
+        """The first of these axes that there is, else the first of all."""
+        axes = {column.name: column for column in self._axes}
+        known = next((name for name in names if name in axes), None)
+        return axes[known] if known else next(iter(axes.values()))
+
+    def facts(self, i: int) -> list[list[str]]:
+        """What is known of one token, as pairs of name and text."""
+        return [[column.label, _signed(column.text(i))] for column in self.at("card")]
+
+    def spelled(self, i: int) -> tuple[str, str]:
+        """A token as it is read, whole unless it is absurdly long, and its bytes."""
+        key = self.tokens[i]
+        raw = "no token in this row" if key is None else f"{len(key)} bytes: {key[:40].hex(' ')}"
+        return display_token(key, 2000), raw + ("…" if key is not None and len(key) > 40 else "")
 
     def describe(self, i: int) -> str:
         """A token in a few lines of plain text."""
-        if not 0 <= i < len(self._result.tokens):
+        if not 0 <= i < len(self.tokens):
             return ""
-        lines = [display_token(self._result.tokens[i])]
-        lines += [f"{name}: {value}" for name, value in facts(self._result, i)]
-        return "\n".join(lines)
+        lines = [display_token(self.tokens[i])]
+        return "\n".join(lines + [f"{name}: {value}" for name, value in self.facts(i)])
 
-    def _cosines(self) -> list[Column]:
-        return [
-            Column(
-                name,
-                f"cosine {label(name)}",
-                {"Out->Tied": "output", "In->Tied": "input"}.get(name, "neutral"),
-                part.cosine,
-                tuple(_levels(part.mean, part.floor_mean)),
-            )
-            for name in COMPARISONS
-            if (part := self._result.comparisons.get(name)) is not None
-        ]
-
-    def _frequency(self) -> list[Column]:
-        counts = self._result.token_counts
-        if counts is None:
-            return []
-        values = np.log10(np.asarray(counts, float) + 1)
-        return [Column("log_count", "log10(count + 1) in the corpus", "neutral", values)]
-
-    def _norms(self) -> list[Column]:
-        return [
-            Column(f"norm {name}", f"row norm of {name}", _ROLE_OF.get(name, "neutral"), values)
-            for name, values in self._result.norms.items()
-        ]
-
-    def _length(self) -> Column:
-        tokens = self._result.tokens
-        lengths = (np.nan if key is None else len(key) for key in tokens)
-        values = np.fromiter(lengths, float, len(tokens))
-        return Column("bytes", "token length in bytes", "neutral", values)
+    @property
+    def _axes(self) -> list[Column]:
+        return [column for column in self.at("axis") if column.kind != "text"]
 
 
-def facts(result: PairAlignment, i: int) -> list[tuple[str, str]]:
-    """What is known of one token, as pairs of name and text."""
-    found = [
-        (f"cosine {label(name)}", _number(result.comparisons[name].cosine[i]))
-        for name in COMPARISONS
-        if name in result.comparisons
-    ]
-    if result.token_counts is not None:
-        found.append(("count in the corpus", f"{int(result.token_counts[i]):,}"))
-    found += [(f"norm {name}", _number(values[i])) for name, values in result.norms.items()]
+def shared_columns(result: PairResult) -> list[Column]:
+    """The columns of any per-token result: frequency, length, and the rows in both models."""
+    return [*_frequency(result), _length(result), *_rows(result)]
+
+
+def norm_columns(norms: Mapping[str, Vector]) -> list[Column]:
+    """Row norms by matrix name, for axes and card."""
     return [
-        *found,
-        ("row in A", f"{int(result.rows_a[i]):,}"),
-        ("row in B", f"{int(result.rows_b[i]):,}"),
+        Column(
+            f"norm {name}",
+            f"row norm of {name}",
+            ROLE_OF.get(name, "neutral"),
+            values,
+            places=("axis", "card"),
+        )
+        for name, values in norms.items()
     ]
 
 
-def spelled(result: PairAlignment, i: int) -> tuple[str, str]:
-    """A token as it is read, whole unless it is absurdly long, and its bytes."""
-    key = result.tokens[i]
-    raw = "no token in this row" if key is None else f"{len(key)} bytes: {key[:40].hex(' ')}"
-    return display_token(key, 2000), raw + ("…" if key is not None and len(key) > 40 else "")
-
-
-def card_facts(result: PairAlignment, i: int) -> list[list[str]]:
-    """The facts of one token as a card takes them."""
-    return [list(pair) for pair in facts(result, i)]
+def levels(mean: float, floor: float | None) -> tuple[tuple[float, str, str], ...]:
+    """The mean of a column, and what chance reaches, as lines of its axis."""
+    lines = ((mean, f"mean {number(mean)}", "solid"),)
+    return lines if floor is None else (*lines, (floor, f"chance {number(floor)}", "dash"))
 
 
 def neighbour_lists(
-    result: PairAlignment, found: Mapping[str, Sequence[tuple[int, float]]]
+    tokens: Sequence[bytes | None], found: Neighbours, places: int = 3
 ) -> list[dict[str, Any]]:
-    """Neighbours (place, cosine) by matrix as lists to show, marked where every list has them."""
-    common = (
-        set.intersection(*({i for i, _ in rows} for rows in found.values())) if found else set()
-    )
+    """Neighbours by matrix as lists to show, each marked "all" where it stands in every list,
+    "some" where in another one too; values have so many decimal places."""
+    kept = [{i for i, _ in rows} for rows in found.values()]
     return [
         {
             "name": name,
-            "role": _ROLE_OF.get(name, "neutral"),
+            "role": ROLE_OF.get(name, "neutral"),
             "rows": [
-                [i, display_token(result.tokens[i], 24), _number(value), i in common]
+                [i, display_token(tokens[i], 24), number(value, places), _mark(i, kept)]
                 for i, value in rows
             ],
         }
@@ -159,10 +163,52 @@ def positions(selection: Collection[int], n: int) -> Vector:
     return np.sort(ids[(ids >= 0) & (ids < n)])
 
 
-def _levels(mean: float, floor: float | None) -> list[tuple[float, str, str]]:
-    lines = [(mean, f"mean {_number(mean)}", "solid")]
-    return lines if floor is None else [*lines, (floor, f"chance {_number(floor)}", "dash")]
+def number(value: Any, places: int = 3) -> str:
+    """A number with a real minus sign, "no value" for one that is not finite."""
+    return _signed(f"{value:.{places}f}" if np.isfinite(value) else None)
 
 
-def _number(value: Any) -> str:
-    return f"{value:.3f}".replace("-", "−") if np.isfinite(value) else "no value"
+def _signed(text: str | None) -> str:
+    return _NOTHING if text is None else text.replace("-", "−")
+
+
+def _mark(i: int, lists: list[set[int]]) -> str:
+    holding = sum(i in one for one in lists)
+    if holding == len(lists) > 1:
+        return "all"
+    return "some" if holding > 1 else ""
+
+
+def _frequency(result: PairResult) -> list[Column]:
+    if result.token_counts is None:
+        return []
+    counts = np.asarray(result.token_counts)
+    logs, where = np.log10(counts.astype(float) + 1), "in the corpus of the model"
+    label = "log10(count + 1) in the corpus"
+    return [
+        Column("log_count", label, "neutral", logs, places=("axis",)),
+        Column(
+            "count",
+            "count in the corpus",
+            "neutral",
+            counts,
+            kind="integer",
+            head="count",
+            tooltip=where,
+            places=("table", "card"),
+        ),
+    ]
+
+
+def _length(result: PairResult) -> Column:
+    lengths = (np.nan if key is None else len(key) for key in result.tokens)
+    values = np.fromiter(lengths, float, len(result.tokens))
+    return Column("bytes", "token length in bytes", "neutral", values, places=("axis",))
+
+
+def _rows(result: PairResult) -> list[Column]:
+    rows = (("row_a", "row in A", result.rows_a), ("row_b", "row in B", result.rows_b))
+    return [
+        Column(name, label, "neutral", values, kind="integer", places=("table", "card"))
+        for name, label, values in rows
+    ]

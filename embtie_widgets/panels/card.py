@@ -3,46 +3,59 @@
 from collections.abc import Callable
 from typing import Any
 
-from embtie_widgets.charts.columns import card_facts, neighbour_lists, spelled
+from embtie_widgets.charts.columns import Columns, neighbour_lists
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.results import PairAlignment
 from embtie_widgets.widgets import TokenCard
+from embtie_widgets.widgets.card import MAX_ROWS
 
 _HINT = "Click a point or a table row to see the token and its neighbours in every matrix."
-_LEGEND = "Ten nearest of the matched tokens by cosine; ● stands in every list. Click one to go on."
+_MARKS = "● stands in every list, ○ in two of them. Click one to go on."
 Ask = Callable[[Any, int, Callable[[Any], None], Callable[[Any], None]], None]
 
 
 class CardView:
-    """A TokenCard filled in two steps: facts at once, neighbours when a worker has them."""
+    """A TokenCard filled in two steps: facts at once, neighbours when a worker has them.
+
+    `ask(request, place, answer, failed)` finds them: `answer` takes what has `neighbours`, lists of
+    (place, similarity or distance) by matrix name; `legend(request)` says how they were found.
+    """
 
     def __init__(
-        self, ask: Ask, later: Callable[[Callable[..., Any]], Callable[..., None]]
+        self,
+        ask: Ask,
+        legend: Callable[[Any], str],
+        later: Callable[[Callable[..., Any]], Callable[..., None]],
     ) -> None:
         self.card = TokenCard(hint=_HINT)
-        self._ask, self._later = ask, later
+        self._ask, self._legend, self._later = ask, legend, later
+        self._asked: object = None
         self.place = -1
 
-    def show(self, request: Any, result: PairAlignment, place: int) -> None:
-        """Show the token at `place`; -1 or a place beyond the last token for none."""
-        self.place = place = place if 0 <= place < len(result.tokens) else -1
+    def show(self, request: Any, columns: Columns, place: int) -> None:
+        """Show the token at `place` of the result that `request` has given; -1 or a place beyond
+        the last token for none."""
+        self.place = place = place if 0 <= place < len(columns.tokens) else -1
+        self._asked = asked = object()
         with self.card.hold_sync():
-            self.card.token, self.card.note = spelled(result, place) if place >= 0 else ("", "")
-            self.card.facts = card_facts(result, place) if place >= 0 else []
+            self.card.token, self.card.note = columns.spelled(place) if place >= 0 else ("", "")
+            self.card.facts = columns.facts(place) if place >= 0 else []
             self.card.lists, self.card.clicked = [], -1
             self.card.status = "Finding neighbours…" if place >= 0 else ""
         if place >= 0:
-            answer = self._later(lambda found: self._fill(result, place, found))
-            failed = self._later(lambda error: self._fail(place, error))
+            answer = self._later(lambda found: self._fill(asked, request, columns, found))
+            failed = self._later(lambda error: self._fail(asked, error))
             self._ask(request, place, answer, failed)
 
-    def _fill(self, result: PairAlignment, place: int, found: Any) -> None:
-        if place != self.place:
+    def _fill(self, asked: object, request: Any, columns: Columns, found: Any) -> None:
+        if asked is not self._asked:
             return
+        lists = neighbour_lists(columns.tokens, found.neighbours)
+        cut = any(len(one["rows"]) > MAX_ROWS for one in lists)
         with self.card.hold_sync():
-            self.card.lists = neighbour_lists(result, found.neighbours)
-            self.card.status = _LEGEND
+            self.card.lists = [{**one, "rows": one["rows"][:MAX_ROWS]} for one in lists]
+            shown = f" The first {MAX_ROWS} are shown." if cut else ""
+            self.card.status = f"{self._legend(request)}{shown} {_MARKS}"
 
-    def _fail(self, place: int, error: EmbtieError) -> None:
-        if place == self.place:
+    def _fail(self, asked: object, error: EmbtieError) -> None:
+        if asked is self._asked:
             self.card.status = f"The neighbours could not be found. {error.message} {error.hint}"

@@ -40,6 +40,9 @@ A panel is one measure, one chart and one short file:
             self.chart.show(chart.spec(self.result, self.state.lit))
 
 5. Its name in `embtie_widgets/__init__.py` and its tab in `app/dashboard.py`.
+
+One with a number per token of a model pair stands on `panels/token_panel.py`, whose text goes on
+from here; `panels/alignment.py` is such a panel.
 """
 
 from collections.abc import Callable, Iterable, Mapping

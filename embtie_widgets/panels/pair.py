@@ -12,7 +12,7 @@ from embtie_widgets.panels.fields import Field, labelled
 from embtie_widgets.panels.revision import RevisionPicker
 from embtie_widgets.panels.words import escape, table
 from embtie_widgets.requests import ModelRef
-from embtie_widgets.results import PairAlignment
+from embtie_widgets.results import PairResult
 from embtie_widgets.widgets import SearchPicker
 
 _ROLES = (
@@ -130,7 +130,7 @@ class PairPicker(w.VBox):
         """The request's fields that this edits."""
         return {"a": Field(self.a), "b": Field(self.b), "role_b": Field(self.role)}
 
-    def draw(self, result: PairAlignment) -> None:
+    def draw(self, result: PairResult) -> None:
         """Offer what only some models need."""
         for picker, facts in zip((self.a, self.b), result.models.values(), strict=False):
             picker.offer_as_tied(facts.get("tied") == "input only" or picker.as_tied.value)
@@ -140,7 +140,7 @@ def _sides(pair: catalogue.Pair) -> dict[str, Any]:
     return {"a": pair.a, "b": pair.b, "role_b": pair.role_b}
 
 
-def pair_facts(result: PairAlignment) -> str:
+def pair_facts(result: PairResult) -> str:
     """HTML: the two models as stored, the match of their vocabularies, and every note."""
     models = table(
         ["", *(f"{side}: {escape(facts.get('name', '?'))}" for side, facts in _models(result))],
@@ -173,7 +173,7 @@ _COUNT_NAMES = {
 }
 
 
-def _models(result: PairAlignment) -> list[tuple[str, dict[str, Any]]]:
+def _models(result: PairResult) -> list[tuple[str, dict[str, Any]]]:
     return list(result.models.items())
 
 

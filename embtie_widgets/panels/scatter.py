@@ -1,6 +1,6 @@
 """The per-token scatter of a panel: its columns come from the result, its selection is shared."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,25 +9,26 @@ import ipywidgets as w
 from embtie_widgets.charts.columns import Column, Columns, positions
 from embtie_widgets.panels.fields import labelled
 from embtie_widgets.panels.state import PanelState
-from embtie_widgets.results import PairAlignment
 from embtie_widgets.widgets import TokenScatter
 from embtie_widgets.widgets.codes import value_range
-
-FIRST_X, FIRST_Y = "In->Tied", "Out->Tied"
-# Where the result has no such comparison; at last a norm, so that the axes never are the same.
-_NEXT_X, _NEXT_Y = ("log_count",), ("In->Out", "norm In")
 
 
 class ScatterView(w.VBox):
     """A TokenScatter with a control for each axis.
 
-    Drawing round tokens selects them and shows them alone in the table; a click only selects.
+    `first_x` and `first_y` name the columns that are wanted there at first, the next one where a
+    result has not the one before; together they should never end on the same.  Drawing round tokens
+    selects them and shows them alone in the table; a click only selects.
     """
 
     def __init__(
-        self, state: PanelState, callback: Callable[[Callable[..., Any]], Callable[..., None]]
+        self,
+        state: PanelState,
+        callback: Callable[[Callable[..., Any]], Callable[..., None]],
+        first_x: Sequence[str],
+        first_y: Sequence[str],
     ) -> None:
-        self._state = state
+        self._state, self._first_x, self._first_y = state, first_x, first_y
         self._columns: Columns | None = None
         self._drawing = False
         self.scatter = TokenScatter(height=440, mode="lasso", title="Token by token").add_class(
@@ -41,9 +42,9 @@ class ScatterView(w.VBox):
         self.scatter.observe(callback(lambda _: self._selected()), "selection")
         self.scatter.describe = self._describe
 
-    def draw(self, result: PairAlignment) -> None:
+    def draw(self, columns: Columns) -> None:
         """Show the tokens of another result; the axes stay where it has them."""
-        self._columns = Columns(result)
+        self._columns = columns
         x, y = self._axes()
         with self._quiet():
             for axis, column in ((self.x, x), (self.y, y)):
@@ -62,8 +63,8 @@ class ScatterView(w.VBox):
     def _axes(self) -> tuple[Column, Column]:
         assert self._columns is not None  # noqa: S101 - both callers have drawn a result
         return (
-            self._columns.get(self.x.value or "", FIRST_X, *_NEXT_X),
-            self._columns.get(self.y.value or "", FIRST_Y, *_NEXT_Y),
+            self._columns.axis(self.x.value or "", *self._first_x),
+            self._columns.axis(self.y.value or "", *self._first_y),
         )
 
     def _show(self, x: Column, y: Column) -> None:

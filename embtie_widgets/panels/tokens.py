@@ -1,27 +1,33 @@
 """The token table of a panel: its pages come from the result, its selection is the panel's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from embtie_widgets.charts.columns import Columns
 from embtie_widgets.charts.tokens import TokenRows
 from embtie_widgets.jobs.runner import quick_executor
 from embtie_widgets.panels.state import PanelState, ids_of
-from embtie_widgets.results import PairAlignment
 from embtie_widgets.widgets import TokenTable
 
-FIRST_SORT = "count"
-_NEXT_SORTS = (FIRST_SORT, "Out->Tied")
 _LONGEST_QUERY = 200
 
 
 class TokenView:
-    """A TokenTable over the tokens of the result shown; what is chosen is the panel's state."""
+    """A TokenTable over the tokens of the result shown; what is chosen is the panel's state.
+
+    `first_sort` names the columns to sort by at first, the next one where a result has not the one
+    before.  What the table lists is what `state.found` holds and every chart lights up: `_found`
+    puts it together, and is where a further filter joins the search.
+    """
 
     def __init__(
-        self, state: PanelState, callback: Callable[[Callable[..., Any]], Callable[..., None]]
+        self,
+        state: PanelState,
+        callback: Callable[[Callable[..., Any]], Callable[..., None]],
+        first_sort: Sequence[str],
     ) -> None:
         self.table = TokenTable(descending=True)
-        self._state = state
+        self._state, self._first_sort = state, first_sort
         self._rows: TokenRows | None = None
         self._drawing = False
         asked = ["sort", "descending", "page"]
@@ -32,14 +38,14 @@ class TokenView:
         state.observe(callback(lambda _: self.refresh()), "only")
         state.observe(callback(lambda _: self._search_ended()), "found")
 
-    def draw(self, result: PairAlignment) -> None:
+    def draw(self, columns: Columns) -> None:
         """Show the tokens of another result; search and sort stay."""
-        self._rows = TokenRows(result)
+        self._rows = TokenRows(columns)
         quick_executor().submit(self._rows.prepare)
         self.table.columns = self._rows.columns
         names = [column["name"] for column in self._rows.columns]
         if self.table.sort not in names:
-            self.table.sort = next((name for name in _NEXT_SORTS if name in names), "token")
+            self.table.sort = next((name for name in self._first_sort if name in names), "token")
         self._state.found = self._found()
         self.refresh()
 
@@ -48,9 +54,13 @@ class TokenView:
         if self._rows is None:
             return
         table, chosen = self.table, self._state.selection
-        only = chosen if self._state.only else None
         page = self._rows.page(
-            self._query, table.sort, table.descending, table.page, table.page_size, only
+            table.sort,
+            table.descending,
+            table.page,
+            table.page_size,
+            found=self._state.found,
+            only=chosen if self._state.only else None,
         )
         self._drawing = True
         try:
@@ -80,6 +90,11 @@ class TokenView:
         return text
 
     def _found(self) -> frozenset[int] | None:
+        """The tokens that every filter leaves; None while none is set."""
+        left = [ids for ids in (self._hits(),) if ids is not None]
+        return frozenset.intersection(*left) if left else None
+
+    def _hits(self) -> frozenset[int] | None:
         return ids_of(self._rows.hits(self._query)) if self._rows and self._query else None
 
     def _searched(self) -> None:
@@ -87,6 +102,7 @@ class TokenView:
         self.refresh()
 
     def _search_ended(self) -> None:
+        """Empty every filter where something else has ended the search."""
         if self._state.found is None:
             self.table.query = ""
 

@@ -17,7 +17,8 @@ class TokenCard(anywidget.AnyWidget):
     note    a line below it, such as its bytes
     facts   pairs of name and text
     lists   mappings with "name", "role" ("input", "output", "tied" or "neutral") and "rows", at
-            most 50 lists of token id, text, value and whether it stands in every list
+            most 50 lists of token id, text, value, and "all" where it stands in every list,
+            "some" where in another one too, else ""
     status  what is still to come, or why it does not
     clicked  id of the neighbour that was clicked, -1 for none (browser)
     """
@@ -46,7 +47,7 @@ class TokenCard(anywidget.AnyWidget):
         return [
             {
                 **one,
-                "rows": [[i, safe_text(text), value, both] for i, text, value, both in one["rows"]],
+                "rows": [[i, safe_text(text), value, mark] for i, text, value, mark in one["rows"]],
             }
             for one in proposal["value"]
         ]

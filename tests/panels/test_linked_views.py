@@ -29,7 +29,7 @@ class Neighbours:
 
     def answer(self, which: int = -1) -> None:
         _, place, answer = self.asked[which]
-        shared, own = [(2, 0.9), (4, 0.8)], {"In": 5, "Out": 6, "Tied": 8}
+        shared, own = [(2, 0.9), (4, 0.8)], {"In": 5, "Out": 8, "Tied": 8}
         lists = {name: [*shared, (last, 0.123)] for name, last in own.items()}
         found = type("Found", (), {"position": place, "neighbours": lists})()
         worker = threading.Thread(target=answer, args=(found,))
@@ -232,8 +232,10 @@ def test_a_click_shows_the_card_and_then_its_neighbours(
     assert card.lists == []
     near.answer()
     assert [one["name"] for one in card.lists] == ["In", "Out", "Tied"]
-    assert [row[3] for row in card.lists[0]["rows"]] == [True, True, False]
+    assert [row[3] for row in card.lists[0]["rows"]] == ["all", "all", ""]
+    assert [row[3] for row in card.lists[1]["rows"]] == ["all", "all", "some"]
     assert card.lists[0]["rows"][0][1] == "<b>"
+    assert card.status.startswith("Ten nearest of the matched tokens by cosine.")
 
 
 def test_a_click_on_a_neighbour_moves_to_it_in_every_view(

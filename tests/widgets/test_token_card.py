@@ -13,7 +13,7 @@ HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "%{x}", 
 
 
 def card_of(texts: list[str]) -> TokenCard:
-    rows = [[i, text, "0.5", i == 1] for i, text in enumerate(texts)]
+    rows = [[i, text, "0.5", {1: "all", 2: "some"}.get(i, "")] for i, text in enumerate(texts)]
     lists = [
         {"name": name, "role": name.lower(), "rows": rows} for name in ("Input", "Output", "Tied")
     ]
@@ -44,6 +44,9 @@ def test_common_neighbours_are_marked_by_sign_and_words(open_page: OpenPage) -> 
     assert marked.count() == 3
     assert "●" in marked.first.inner_text()
     assert "in every list" in (marked.first.get_attribute("title") or "")
+    twice = browser.page.locator("#w li button", has_text="○")
+    assert twice.count() == 3
+    assert "in another list too" in (twice.first.get_attribute("title") or "")
 
 
 @pytest.mark.browser

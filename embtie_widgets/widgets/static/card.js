@@ -1,5 +1,10 @@
 // The card of one token.  All text enters as text nodes.
 
+const SIGNS = {
+  all: ["●", ": a neighbour in every list"],
+  some: ["○", ": a neighbour in another list too"],
+};
+
 class CardView {
   constructor(context) {
     this.model = context.model;
@@ -35,12 +40,13 @@ class CardView {
   listOf({ name, role, rows }) {
     const title = make("div", { class: "et-head" },
       make("span", { class: "et-swatch", "data-role": role, "aria-hidden": "true" }), name);
-    const items = rows.map(([id, text, value, common]) => {
+    const items = rows.map(([id, text, value, mark]) => {
+      const [sign, said] = SIGNS[mark] ?? ["", ""];
       const words = make("span", { class: "et-token" }, text);
       const button = make("button", {
-        type: "button", "data-id": id, title: `${text}${common ? ": a neighbour in every list" : ""}`,
-        class: common ? "et-common" : "",
-      }, make("span", { class: "et-sign", "aria-hidden": "true" }, common ? "●" : ""), words,
+        type: "button", "data-id": id, title: `${text}${said}`,
+        class: mark === "all" ? "et-common" : "",
+      }, make("span", { class: "et-sign", "aria-hidden": "true" }, sign), words,
       make("span", { class: "et-value" }, value));
       button.addEventListener("click", () => {
         this.model.set("clicked", id);
