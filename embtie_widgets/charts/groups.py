@@ -1,0 +1,67 @@
+"""Groups of tokens as tables of their means, and as choices of a filter."""
+
+from typing import Any
+
+from embtie_widgets.charts.sentences import label
+from embtie_widgets.charts.theme import COMPARISONS, MATRICES, ROLES
+from embtie_widgets.results import PairResult
+from embtie_widgets.results.groups import KINDS
+
+EVERY = "every token"
+
+
+def group_table(result: PairResult, heading: str) -> dict[str, Any]:
+    """The groups of one heading: "columns" and "rows" as a table of groups takes them."""
+    groups = [group for group in result.groups if group["by"] == heading]
+    measures = list(groups[0]["scored"]) if groups else []
+    columns = [{"label": "tokens", "role": ""}]
+    columns += [{"label": label(name), "role": _role(name)} for name in measures]
+    rows = [
+        {
+            "name": group["group"],
+            "title": _about(group["group"]),
+            "cells": [_tokens(group), *(_mean(group, name) for name in measures)],
+        }
+        for group in groups
+    ]
+    return {"columns": columns, "rows": rows}
+
+
+def choices(result: PairResult | None, kept: str = "") -> list[tuple[str, str]]:
+    """Label and name of every group that a filter can choose, the first being all tokens.
+
+    A group that was chosen before stays on the list where this result has none of it.
+    """
+    groups = () if result is None else result.groups
+    many = {group["group"]: group["tokens"] for group in groups}
+    found = [(EVERY, ""), *((f"{_full(name)} ({n:,})", name) for name, n in many.items())]
+    gone = [(f"{_full(kept)} (none here)", kept)] if kept and kept not in many else []
+    return found + gone
+
+
+def _full(name: str) -> str:
+    return name if name in KINDS else f"{name} in the corpus"
+
+
+def _about(name: str) -> str:
+    return KINDS.get(name, f"tokens that occur {name} in the corpus")
+
+
+def _role(name: str) -> str:
+    mark = {**COMPARISONS, **MATRICES}.get(name)
+    return next((role for role, known in ROLES.items() if known is mark), "neutral")
+
+
+def _tokens(group: dict[str, Any]) -> list[str]:
+    scored = max(group["scored"].values(), default=group["tokens"])
+    less = f"{scored:,} with a value" if scored < group["tokens"] else ""
+    return [f"{group['tokens']:,}", less]
+
+
+def _mean(group: dict[str, Any], name: str) -> list[str]:
+    pair = group["intervals"][name]
+    return [_number(group[name]), f"[{', '.join(map(_number, pair))}]" if pair else ""]
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}".replace("-", "−")
