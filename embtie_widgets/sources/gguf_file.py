@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 from gguf import GGMLQuantizationType, GGUFReader, ReaderTensor, quants
+from tokenizers import Tokenizer
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.sources import spelling
+from embtie_widgets.sources import made_tokenizers, piece_files, spelling
 from embtie_widgets.sources.reading import check_start, sentences
 from embtie_widgets.sources.sourced import Sourced, checked
 from embtie_widgets.sources.spelling import Spelling
@@ -203,3 +204,31 @@ def _scales(reader: GGUFReader, family: str) -> dict[str, Any]:
     keys = ("embedding_scale", "logit_scale", "final_logit_softcapping")
     found = {key: _value(reader, f"{family}.{key}") for key in keys}
     return {key: value for key, value in found.items() if value is not None}
+
+
+def gguf_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer that the file's own tokens, merges and scores make."""
+    reader = _open(path)
+    _refuse_parts(reader, path)
+    model = str(_value(reader, "tokenizer.ggml.model"))
+    tokens, kinds = _listed(reader, "tokens", str), _listed(reader, "token_type", int)
+    kinds = kinds or [piece_files.NORMAL] * len(tokens)
+    if tokens and model == "gpt2":
+        words = str(_value(reader, "tokenizer.ggml.pre") or "default")
+        merges = _listed(reader, "merges", str)
+        return made_tokenizers.byte_level(tokens, merges, kinds, words, path.name)
+    if tokens and model == "llama":
+        prefix = _value(reader, "tokenizer.ggml.add_space_prefix")
+        scores = _listed(reader, "scores", float) or [0.0] * len(tokens)
+        pieces = piece_files.Pieces(tokens, scores, kinds, prefix=prefix is not False)
+        return made_tokenizers.sentencepiece(pieces, path.name)
+    raise EmbtieError(
+        f"The tokenizer of {path.name} is of a kind ('{model}') that is not made here.",
+        "Name the model's Hugging Face folder or hub id, or give a ready count file.",
+    )
+
+
+def _listed(reader: GGUFReader, key: str, kind: type) -> list[Any]:
+    found = _value(reader, f"tokenizer.ggml.{key}")
+    whole = isinstance(found, list) and all(isinstance(value, kind) for value in found)
+    return found if whole else []

@@ -162,7 +162,7 @@ def end_of_training(ref: str) -> str:
 
 def _read_file(path: Path) -> Sourced:
     check_start(path)
-    if path.suffix == ".gguf" or _starts_as_gguf(path):
+    if is_gguf(path):
         # The reader is heavy to import and few need it.
         from embtie_widgets.sources.gguf_file import read_gguf
 
@@ -176,9 +176,10 @@ def _names_a_file(ref: str) -> bool:
     return Path(ref).suffix in (*matrices.SUFFIXES, ".gguf", ".bin", ".pt", ".json", ".txt")
 
 
-def _starts_as_gguf(path: Path) -> bool:
+def is_gguf(path: Path) -> bool:
+    """By its name or its first letters."""
     with sentences(path), path.open("rb") as file:
-        return file.read(4) == b"GGUF"
+        return path.suffix == ".gguf" or file.read(4) == b"GGUF"
 
 
 def _file(value: Any) -> Path:

@@ -7,7 +7,10 @@ checkpoint does, or else nothing that may be read does.
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.sources.spelling import SPACE_MARK, is_markup
@@ -17,6 +20,29 @@ _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _VARINT, _FIXED64, _SIZED, _FIXED32 = 0, 1, 2, 5
 _PIECES, _TEXT, _KIND = 1, 1, 3
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, RAW_BYTE = 1, 2, 3, 4, 6
+_TRAINED, _NORMALISED, _SCORE = 2, 3, 2
+_MODEL, _UNIGRAM, _MERGED = 3, 1, 2
+_CHARSMAP, _PREFIX, _SQUEEZE, _MARKED = 2, 3, 4, 5
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of a SentencePiece model by row, and how it treats a text.
+
+    kinds      NORMAL, UNKNOWN, CONTROL, USER_DEFINED, RAW_BYTE, or 5 for unused, by row
+    unigram    whether the most probable pieces are taken; else pieces are merged by score
+    prefix     whether a space is put before the text
+    squeeze    whether spaces at both ends go, and of several in a row one stays
+    charsmap   its table of characters that are replaced, b"" for none
+    """
+
+    texts: Sequence[str]
+    scores: Sequence[float]
+    kinds: Sequence[int]
+    unigram: bool = False
+    prefix: bool = True
+    squeeze: bool = False
+    charsmap: bytes = b""
 
 
 def is_ranked(data: bytes) -> bool:
@@ -56,6 +82,41 @@ def is_special(key: bytes, kind: int) -> bool:
     """Whether a piece of this kind is no text."""
     by_hand = kind == USER_DEFINED and is_markup(key.decode())
     return kind in (UNKNOWN, CONTROL) or by_hand
+
+
+def scored_pieces(data: bytes, name: str) -> Pieces:
+    """A SentencePiece model whole, to make its tokenizer of; an EmbtieError for rarer kinds."""
+    texts, scores, kinds = [], [], []
+    trained: dict[int, Any] = {}
+    rules: dict[int, Any] = {}
+    try:
+        for number, value in _fields(data):
+            held: dict[int, Any] = dict(_fields(value)) if isinstance(value, bytes) else {}
+            if number == _PIECES:
+                texts.append(bytes(held.get(_TEXT, b"")).decode())
+                scores.append(struct.unpack("<f", held.get(_SCORE, bytes(4)))[0])
+                kinds.append(int(held.get(_KIND, 1)))
+            trained = held if number == _TRAINED else trained
+            rules = held if number == _NORMALISED else rules
+    except (IndexError, ValueError, TypeError, struct.error):
+        raise _damaged(name) from None
+    kind = trained.get(_MODEL, _UNIGRAM)
+    if not trained:
+        raise _damaged(name)
+    if kind not in (_UNIGRAM, _MERGED) or not rules.get(_MARKED, 1):
+        raise EmbtieError(
+            f"{name} is of a rarer kind of SentencePiece model, which is not made here.",
+            "Save the tokenizer with transformers to get a tokenizer.json.",
+        )
+    return Pieces(
+        texts,
+        scores,
+        kinds,
+        unigram=kind == _UNIGRAM,
+        prefix=bool(rules.get(_PREFIX, 1)),
+        squeeze=bool(rules.get(_SQUEEZE, 1)),
+        charsmap=bytes(rules.get(_CHARSMAP, b"")),
+    )
 
 
 def _piece(held: dict[int, bytes | int]) -> tuple[bytes, int]:

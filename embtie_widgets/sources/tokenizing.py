@@ -4,20 +4,33 @@ Special tokens are never added, and nothing is padded or cut off.
 """
 
 import hashlib
+import json
+import re
+import shutil
+import tempfile
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
+from embtie_widgets.sources import made_tokenizers, piece_files
 from embtie_widgets.sources.files import Files
-from embtie_widgets.sources.load import Place, find
+from embtie_widgets.sources.load import Place, find, is_gguf
 from embtie_widgets.sources.loaded import Loaded
-from embtie_widgets.sources.reading import check_start, sentences
+from embtie_widgets.sources.reading import check_start, local_path, read_json, sentences
 
 _READY = "Give a ready count file instead: .npy by row, .json, .csv or .tsv."
+_SAVE = f"Save the tokenizer with transformers to get a tokenizer.json. {_READY}"
+# What transformers may look at to make a tokenizer; of the configuration its kind alone.
+_PARTS = re.compile(
+    r"vocab\.(json|txt)|merges\.txt|added_tokens\.json|special_tokens_map\.json"
+    r"|tokenizer_config\.json|config\.json"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +39,6 @@ class ModelTokenizer:
 
     tokenizer: Tokenizer
     name: str
-    notes: tuple[str, ...] = ()
 
     @cached_property
     def sha256(self) -> str:
@@ -40,32 +52,119 @@ class ModelTokenizer:
 
 
 def tokenizer_of(model: ModelRef | Loaded, progress: Progress = silent) -> ModelTokenizer:
-    """The model's own tokenizer; an EmbtieError where there is none that can be read."""
+    """The model's own tokenizer; an EmbtieError where there is none that can be read.
+
+    From the hub come its tokenizer files alone, at the commit that the model was loaded from.
+    """
     ref = model if isinstance(model, ModelRef) else model.origin
     if ref is None:
-        raise EmbtieError("A model in memory brings no tokenizer that cuts texts.", _READY)
+        raise EmbtieError("A model in memory brings no tokenizer that could cut texts.", _READY)
+    if ref.tokens_file is not None:
+        return _of_token_file(local_path(ref.tokens_file))
     place = find(ref.ref, ref.revision, progress)
-    if not isinstance(place, Place):
+    commit = model.revision if isinstance(model, Loaded) else None
+    if isinstance(place, Place) and commit not in (None, place.revision):
+        place = find(ref.ref, commit, progress)
+    if isinstance(place, Place):
+        return of_files(place.files)
+    if not is_gguf(place):
         raise EmbtieError(f"{place.name} holds matrices and no tokenizer.", _READY)
-    return of_files(place.files)
+    known = place.stat()
+    return ModelTokenizer(_of_gguf(place, known.st_size, known.st_mtime_ns), place.name)
 
 
 def of_files(files: Files) -> ModelTokenizer:
-    """From the tokenizer files of a checkpoint; no other is fetched."""
-    if "tokenizer.json" not in files.names():
-        raise EmbtieError(f"'{files.name}' has no tokenizer.json.", _READY)
-    path = files.path("tokenizer.json")
+    """From the tokenizer files of a checkpoint; no others are fetched."""
+    names = files.names()
+    if "tokenizer.json" in names:
+        made = _of_json(files.path("tokenizer.json"), files.name)
+    elif "tokenizer.model" in names:
+        made = _of_pieces(files.path("tokenizer.model"), files.name)
+    elif names & {"vocab.json", "vocab.txt"}:
+        made = _converted(files)
+    else:
+        raise EmbtieError(f"'{files.name}' has no tokenizer files that are read.", _SAVE)
+    return ModelTokenizer(_plain(made), files.name)
+
+
+@lru_cache(maxsize=2)
+def _of_gguf(path: Path, _size: int, _time: int) -> Tokenizer:
+    # The reader is heavy to import and few need it.
+    from embtie_widgets.sources.gguf_file import gguf_tokenizer
+
+    return gguf_tokenizer(path)
+
+
+def _of_token_file(path: Path) -> ModelTokenizer:
+    """A file of tokens that was given for the model may be a whole tokenizer."""
+    value = read_json(path) if path.suffix == ".json" else None
+    if not (isinstance(value, dict) and isinstance(value.get("model"), dict)):
+        raise EmbtieError(
+            f"{path.name} lists the tokens of the model, which does not say how it cuts texts.",
+            f"Give its tokenizer.json in that place. {_READY}",
+        )
+    return ModelTokenizer(_plain(_of_json(path, path.name)), path.name)
+
+
+def _of_json(path: Path, name: str) -> Tokenizer:
     check_start(path)
+    with sentences(path):
+        raw = path.read_bytes()
     try:
-        with sentences(path):
-            tokenizer = Tokenizer.from_file(str(path))
-    except EmbtieError:
-        raise
+        return Tokenizer.from_buffer(raw)
     except Exception:  # the library raises bare exceptions
         raise EmbtieError(
-            f"tokenizer.json of '{files.name}' cannot be read by the tokenizers library.",
-            "Download it again, or give a ready count file.",
+            f"The {path.name} of '{name}' is damaged, or of a kind that the tokenizers library "
+            "does not know.",
+            f"Download it again. {_READY}",
         ) from None
+
+
+def _of_pieces(path: Path, name: str) -> Tokenizer:
+    """From a SentencePiece model; a file of ranks leaves out how a text is cut first."""
+    check_start(path)
+    with sentences(path):
+        data = path.read_bytes()
+    if piece_files.is_ranked(data):
+        raise EmbtieError(f"{path.name} of '{name}' does not say how it cuts texts.", _SAVE)
+    return made_tokenizers.sentencepiece(piece_files.scored_pieces(data, path.name), path.name)
+
+
+def _converted(files: Files) -> Tokenizer:
+    """What transformers makes of older files, copied to a place where there is nothing else."""
+    from transformers import AutoTokenizer
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name in filter(_PARTS.fullmatch, files.names()):
+            _copy(files.path(name), Path(folder) / name)
+        try:
+            made = AutoTokenizer.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False
+            )
+        except Exception:  # whatever these files make it stumble over
+            raise EmbtieError(
+                f"transformers cannot make a tokenizer of the files of '{files.name}'.", _SAVE
+            ) from None
+    backend = getattr(made, "backend_tokenizer", None)
+    if not isinstance(backend, Tokenizer):
+        raise EmbtieError(
+            f"The tokenizer of '{files.name}' runs in Python alone, which is not used here.", _SAVE
+        )
+    return backend
+
+
+def _copy(source: Path, target: Path) -> None:
+    """The file as it is; of a JSON object no mention of the repository's own code."""
+    if source.name not in ("config.json", "tokenizer_config.json"):
+        shutil.copyfile(source, target)
+        return
+    value: Any = read_json(source)
+    known = value if isinstance(value, dict) else {}
+    kept = {key: part for key, part in known.items() if key != "auto_map"}
+    target.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def _plain(tokenizer: Tokenizer) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return ModelTokenizer(tokenizer, files.name)
+    return tokenizer
