@@ -1,15 +1,15 @@
 """From an AlignRequest to a PairAlignment: load, match, check, measure."""
 
-import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from embtie_widgets.jobs.cache import entry_key, kept_or_made, latest, recall
-from embtie_widgets.jobs.estimate import experience, refuse_too_large
-from embtie_widgets.jobs.pairs import OpenPair, Roles, describe, is_here, open_pair
+from embtie_widgets.jobs.align_cost import TOO_LARGE, work_of
+from embtie_widgets.jobs.estimate import timed
+from embtie_widgets.jobs.pair_runs import run_kept
+from embtie_widgets.jobs.pairs import OpenPair, Roles, describe
 from embtie_widgets.measures.alignment import COMPARISONS, align_many
 from embtie_widgets.measures.checks import self_pair_cosine
 from embtie_widgets.measures.plan import Settings
@@ -18,35 +18,21 @@ from embtie_widgets.progress import Progress
 from embtie_widgets.requests import AlignRequest
 from embtie_widgets.results import Alignment, PairAlignment
 from embtie_widgets.results.groups import groups_of
-from embtie_widgets.sources.hub import is_hub_id
 
 
 def run_align(request: AlignRequest, progress: Progress) -> PairAlignment:
     """Align the matrices of two models on the tokens that both have."""
-    pair = open_pair(request, progress)
-    progress("looking for an earlier result", 0, 1)
-    result: PairAlignment = kept_or_made(
-        request, pair.fingerprint, lambda: _timed(request, pair, progress)
-    )
-    return result
 
-
-def look_up(request: AlignRequest) -> PairAlignment | None:
-    """What an earlier run has left.  Models on this machine are opened and hashed; for those on
-    the hub, which would be downloaded first, the result that came last is taken."""
-    if is_here(request.a) and is_here(request.b):
-        pair = open_pair(request)
-        found: PairAlignment | None = recall(entry_key(request, pair.fingerprint))
+    def measure(pair: OpenPair) -> PairAlignment:
+        found: PairAlignment = timed(
+            work_of(request),
+            lambda: _measure(request, pair, progress),
+            gathered=pair.roles.gathered(),
+            hint=TOO_LARGE,
+        )
         return found
-    on_hub = [ref.ref for ref in (request.a, request.b) if not is_here(ref)]
-    return latest(request) if all(map(is_hub_id, on_hub)) else None
 
-
-def _timed(request: AlignRequest, pair: OpenPair, progress: Progress) -> PairAlignment:
-    refuse_too_large(request, pair.roles.gathered())
-    started = time.monotonic()
-    result = _measure(request, pair, progress)
-    experience.took(request, time.monotonic() - started)
+    result: PairAlignment = run_kept(request, progress, measure)
     return result
 
 

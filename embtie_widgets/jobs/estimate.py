@@ -1,11 +1,19 @@
-"""What a request will cost, said before it is run."""
+"""What a request will cost, said before it is run.
 
+Here is what is known of models and machine, whatever is measured.  A kind of request says what its
+work is made of, in a module of its own beside its job that loads no torch (`jobs/align_cost.py`):
+`work_of(request)` as a `Work`, which its job hands to `timed`, and the estimate itself.
+"""
+
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import devices
 from embtie_widgets.progress import spoken
-from embtie_widgets.requests import AlignRequest, ModelRef
+from embtie_widgets.requests import ModelRef, PairRequest
 
 Shape = tuple[int, int]
 
@@ -13,9 +21,7 @@ Shape = tuple[int, int]
 _FIRST_GUESS = 5e10
 _OVERHEAD_SECONDS = 0.15
 _TELLING = 1e10
-# Measured as peaks above the inputs: d x d work in float64, blocks of rows of every matrix in the
-# arithmetic's type and the stored one, and some vectors over all rows.
-_SQUARES, _BLOCK_BYTES, _ROW_BYTES = 70 * 8, 4096 * 96, 1000
+_HINT = "Choose smaller models, or close other work there."
 
 
 @dataclass(frozen=True)
@@ -26,67 +32,87 @@ class Estimate:
     bytes: int
 
 
+@dataclass(frozen=True)
+class Work:
+    """What a run consists of.
+
+    kind, device  of the request: the speed is learnt for each
+    operations    multiply-adds of 32-bit products, with all else counted as so many of these
+    bytes         of memory beyond the matrices, at their peak
+    seconds       beside the operations
+    telling       whether its time says how fast products are
+    """
+
+    kind: str
+    device: str
+    operations: float
+    bytes: int
+    seconds: float = _OVERHEAD_SECONDS
+    telling: bool = True
+
+
 class Experience:
     """What earlier runs of this kernel have shown: shapes of models, speed of the machine."""
 
     def __init__(self) -> None:
         self._shapes: dict[ModelRef, Shape] = {}
-        self._rate = _FIRST_GUESS
+        self._rates: dict[tuple[str, str], float] = {}
 
     def saw(self, ref: ModelRef, shape: Shape) -> None:
         """Remember how large a model's matrix is."""
         self._shapes[ref] = shape
 
-    def took(self, request: AlignRequest, seconds: float) -> None:
-        """Learn the speed from work that is large enough to tell: what is small, or forms no
-        products, takes its time with other things."""
-        operations = self._operations(request) if request.map != "identity" else None
-        if operations and operations > _TELLING and seconds > 2 * _OVERHEAD_SECONDS:
-            self._rate = operations / (seconds - _OVERHEAD_SECONDS)
-
-    def estimate(self, request: AlignRequest) -> Estimate | None:
-        """The cost of a request; None while its models are not known here."""
-        operations = self._operations(request)
-        if operations is None:
+    def size(self, request: PairRequest) -> Shape | None:
+        """Common rows, at most, and width of a pair; None while its models are not known here."""
+        if not self._shapes.keys() >= {request.a, request.b}:
             return None
-        rows, width = self._size(request)
-        memory = _SQUARES * width * width if request.map != "identity" else 0
-        memory += _BLOCK_BYTES * width + _ROW_BYTES * rows
-        return Estimate(_OVERHEAD_SECONDS + operations / self._rate, memory)
-
-    def _size(self, request: AlignRequest) -> Shape:
         (rows_a, width_a), (rows_b, width_b) = (self._shapes[request.a], self._shapes[request.b])
         return min(rows_a, rows_b), max(width_a, width_b)
 
-    def _operations(self, request: AlignRequest) -> float | None:
-        if not self._shapes.keys() >= {request.a, request.b}:
+    def took(self, work: Work, seconds: float) -> None:
+        """Learn the speed from work that is large enough to tell: what is small, or forms no
+        products, takes its time with other things."""
+        if work.telling and work.operations > _TELLING and seconds > 2 * work.seconds:
+            self._rates[work.kind, work.device] = work.operations / (seconds - work.seconds)
+
+    def estimate(self, work: Work | None) -> Estimate | None:
+        """The cost of some work, None where it is not known."""
+        if work is None:
             return None
-        rows, width = self._size(request)
-        # Three comparisons, each with its floor and hold-out; identity forms no product.
-        products = {"identity": 0.0, "orthogonal": 13.0, "linear": 18.0}[request.map]
-        factorisations = {"identity": 0.0, "orthogonal": 9 * 30.0, "linear": 9 * 25.0}[request.map]
-        return float(rows) * width * (products * width + 50) + factorisations * float(width) ** 3
+        return Estimate(work.seconds + work.operations / self._rate(work), work.bytes)
+
+    def _rate(self, work: Work) -> float:
+        """As this kind of work has gone on this device, else as another kind has."""
+        here = {kind: rate for (kind, device), rate in self._rates.items() if device == work.device}
+        return here.get(work.kind) or next(iter(here.values()), _FIRST_GUESS)
 
 
 experience = Experience()
 
 
-def refuse_too_large(request: AlignRequest, gathered: int = 0) -> None:
-    """An EmbtieError for a request that needs more memory than is free, before it takes any.
+def timed(
+    work: Work | None, make: Callable[[], Any], *, gathered: int = 0, hint: str = _HINT
+) -> Any:
+    """What `make` gives, unless the work needs more memory than is free; its time is learnt from.
 
-    `gathered` are the bytes of the matched rows that have to be copied out of their files.
+    `gathered` are the bytes of the matched rows that have to be copied out of their files; `hint`
+    says what can be done where memory is too small.
     """
-    cost = experience.estimate(request)
-    needed = gathered + (0 if cost is None else cost.bytes)
-    for place, free in devices.free_bytes(request.device).items():
+    if work is None:
+        return make()
+    refuse_too_large(work.device, gathered + work.bytes, hint)
+    started = time.monotonic()
+    result = make()
+    experience.took(work, time.monotonic() - started)
+    return result
+
+
+def refuse_too_large(device: str, needed: int, hint: str = _HINT) -> None:
+    """An EmbtieError for work that needs more bytes than are free, before it takes any."""
+    for place, free in devices.free_bytes(device).items():
         if needed > free:
             raise EmbtieError(
                 f"This needs about {spoken(needed)} of memory, and {spoken(free)} are "
                 f"free on {place}.",
-                "Choose smaller models or the identity map, or close other work there.",
+                hint,
             )
-
-
-def estimate_align(request: AlignRequest) -> Estimate | None:
-    """The cost of a request as far as this kernel can tell; None for models not loaded yet."""
-    return experience.estimate(request)

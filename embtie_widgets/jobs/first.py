@@ -1,38 +1,51 @@
-"""The result that ships with the package: a real figure before anything is computed.
+"""The results that ship with the package: a real figure before anything is computed.
 
-`python -m embtie_widgets.jobs.first` makes it anew; a test holds it to what is computed now.
+`python -m embtie_widgets.jobs.first` makes them anew, or those of the kinds that are named; a test
+holds them to what is computed now.
 """
 
+import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.estimate import experience
-from embtie_widgets.requests import AlignRequest, Request
-from embtie_widgets.results import PairAlignment
+from embtie_widgets.requests import PairRequest, Request
+from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.results.storage import from_bytes, to_bytes
 
-_FILE = Path(__file__).parents[1] / "data" / "first_result.npz"
+_DATA = Path(__file__).parents[1] / "data"
+# Of these kinds of request, the one with every default is answered.
+FILES = {
+    "align": "first_result.npz",
+    "checkpoints": "first_checkpoints.npz",
+}
 
 
-def first_result(request: Request) -> PairAlignment | None:
-    """The stored answer, if this is the request that it answers; torch is not needed."""
-    if request != AlignRequest():
+def first_result(request: Request) -> Any | None:
+    """The stored answer, if this is a request that is answered so; torch is not needed."""
+    if request.kind not in FILES or request != type(request)():
         return None
     try:
-        result: PairAlignment = from_bytes(_FILE.read_bytes())
+        result = from_bytes((_DATA / FILES[request.kind]).read_bytes())
     except (OSError, EmbtieError):
         return None
-    for ref, facts in zip((request.a, request.b), result.models.values(), strict=True):
-        experience.saw(ref, (facts["rows"], facts["width"]))
+    if isinstance(request, PairRequest):
+        for ref, facts in zip((request.a, request.b), result.models.values(), strict=True):
+            experience.saw(ref, (facts["rows"], facts["width"]))
     return replace(result, settings=result.settings | {"cached": True})
 
 
-def _make() -> None:
+def make(kinds: Iterable[str]) -> None:
+    """Compute these results anew and put them where they ship from."""
     from embtie_widgets.jobs.run import run
 
-    _FILE.write_bytes(to_bytes(run(AlignRequest())))
+    for kind in kinds:
+        result = run(KINDS[kind].request())
+        (_DATA / FILES[kind]).write_bytes(to_bytes(result))
 
 
 if __name__ == "__main__":
-    _make()
+    make(sys.argv[1:] or FILES)

@@ -1,13 +1,7 @@
-"""What can be said of a model's checkpoints without loading them, and without torch where it can.
-
-`python -m embtie_widgets.jobs.listing` makes the result that ships with the package anew; a test
-holds it to what is computed now.
-"""
+"""What can be said of a model's checkpoints without loading them, and mostly without torch."""
 
 import os.path
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.estimate import Estimate
@@ -16,9 +10,7 @@ from embtie_widgets.jobs.runner import quick_executor, told
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.results.checkpoints import CheckpointReport
-from embtie_widgets.results.storage import from_bytes, to_bytes
 
-_FILE = Path(__file__).parents[1] / "data" / "first_checkpoints.npz"
 _BUNDLED = ("nano-tied", "nano-untied")
 
 
@@ -30,17 +22,6 @@ def ask_listing(
     """List a model's checkpoints off the main thread and hand them to `answer` there, or what
     went wrong to `failed`.  For a model on the hub that asks the hub, so only on a click."""
     quick_executor().submit(_answer, ref, answer, failed)
-
-
-def first_checkpoints(request: CheckpointsRequest) -> CheckpointReport | None:
-    """The stored answer, if this is the request that it answers; torch is not needed."""
-    if request != CheckpointsRequest():
-        return None
-    try:
-        result: CheckpointReport = from_bytes(_FILE.read_bytes())
-    except (OSError, EmbtieError):
-        return None
-    return replace(result, settings=result.settings | {"cached": True})
 
 
 def estimate_checkpoints(request: CheckpointsRequest) -> Estimate | None:
@@ -65,13 +46,3 @@ def _answer(
         failed(told(fault))
     else:
         answer(report)
-
-
-def _make() -> None:
-    from embtie_widgets.jobs.run import run
-
-    _FILE.write_bytes(to_bytes(run(CheckpointsRequest())))
-
-
-if __name__ == "__main__":
-    _make()

@@ -14,6 +14,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import align as align_job
 from embtie_widgets.jobs import cache, pairs
 from embtie_widgets.jobs.lookup import ask_card, token_card
+from embtie_widgets.jobs.pair_runs import look_up
 from embtie_widgets.results.groups import kind_names
 from tests.sample_results import pair_result
 
@@ -95,34 +96,34 @@ def test_a_changed_file_is_measured_anew(request_, files):
 
 
 def test_an_earlier_result_is_found_without_the_work(request_, monkeypatch):
-    assert align_job.look_up(request_) is None
+    assert look_up(request_) is None
     first = ew.run(request_)
     monkeypatch.setattr(align_job, "align_many", None)
-    found = align_job.look_up(request_)
+    found = look_up(request_)
     assert found.summary() == first.summary()
     assert found.settings["cached"]
-    assert align_job.look_up(dataclasses.replace(request_, seed=9)) is None
+    assert look_up(dataclasses.replace(request_, seed=9)) is None
 
 
 def test_of_changed_files_no_earlier_result_is_shown(request_, files):
     ew.run(request_)
     save_file({"weight": torch.randn(ROWS, WIDTH)}, files / "u.safetensors")
-    assert align_job.look_up(request_) is None
+    assert look_up(request_) is None
 
 
 def test_models_on_the_hub_are_not_fetched_to_look(request_, monkeypatch):
     remote = ew.AlignRequest(a="someone/model", b="other/model")
     monkeypatch.setattr(pairs, "load", lambda *_: pytest.fail("it was fetched"))
-    assert align_job.look_up(remote) is None
+    assert look_up(remote) is None
     cache.kept_or_made(remote, {"In": "a"}, pair_result)
-    assert align_job.look_up(remote).settings["cached"]
+    assert look_up(remote).settings["cached"]
 
 
 def test_a_file_that_is_gone_has_no_earlier_result(request_, files):
     ew.run(request_)
     for file in files.glob("*.safetensors"):
         file.unlink()
-    assert align_job.look_up(request_) is None
+    assert look_up(request_) is None
 
 
 def test_a_damaged_entry_is_made_anew(request_):

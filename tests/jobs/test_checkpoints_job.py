@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from embtie_widgets.errors import Cancelled, EmbtieError
-from embtie_widgets.jobs.listing import ask_listing, estimate_checkpoints, first_checkpoints
+from embtie_widgets.jobs.first import first_result
+from embtie_widgets.jobs.listing import ask_listing, estimate_checkpoints
 from embtie_widgets.jobs.run import run
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
@@ -243,12 +244,12 @@ def test_a_model_without_checkpoints_is_told(tmp_path: Path) -> None:
 
 def test_the_packaged_result_is_what_is_computed_now() -> None:
     request = CheckpointsRequest()
-    shipped = first_checkpoints(request)
+    shipped = first_result(request)
     assert shipped is not None
     now = run(request)
     assert (shipped.rows, shipped.repeats, shipped.hashes) == (now.rows, now.repeats, now.hashes)
     assert [r.step for r in now.rows] == [0, 50, 150, 350, 700]
-    assert first_checkpoints(CheckpointsRequest(count=3)) is None
+    assert first_result(CheckpointsRequest(count=3)) is None
 
 
 def test_neither_the_packaged_result_nor_an_estimate_needs_torch() -> None:

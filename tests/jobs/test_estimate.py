@@ -1,72 +1,108 @@
 """Estimates: unknown before the models are, then growing with the work."""
 
+from typing import Any
+
 import pytest
 
 import embtie_widgets as ew
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.jobs import devices, estimate
-from embtie_widgets.jobs.estimate import Experience
+from embtie_widgets.jobs import align_cost, devices, estimate
+from embtie_widgets.jobs.align_cost import estimate_align, work_of
+from embtie_widgets.jobs.estimate import Experience, Work, refuse_too_large, timed
+from tests.fresh import run_fresh
 
 SMALL, LARGE = ew.ModelRef("small"), ew.ModelRef("large")
+BIG = Work("other", "cpu", 1e12, 1000)
 
 
-def _seen() -> Experience:
-    experience = Experience()
-    experience.saw(SMALL, (4096, 128))
-    experience.saw(LARGE, (50304, 2048))
-    return experience
+@pytest.fixture
+def experience(monkeypatch: pytest.MonkeyPatch) -> Experience:
+    """A kernel that has seen a small and a large model and run nothing."""
+    known = Experience()
+    known.saw(SMALL, (4096, 128))
+    known.saw(LARGE, (50304, 2048))
+    for module in (estimate, align_cost):
+        monkeypatch.setattr(module, "experience", known)
+    return known
 
 
-def test_nothing_is_said_of_models_that_were_never_loaded():
-    assert Experience().estimate(ew.AlignRequest()) is None
+def asked(model: ew.ModelRef, **changed: Any) -> ew.AlignRequest:
+    return ew.AlignRequest(a=model, b=model, **changed)
 
 
-def test_larger_models_and_richer_maps_cost_more():
-    experience = _seen()
-    small, large = ew.AlignRequest(a=SMALL, b=SMALL), ew.AlignRequest(a=LARGE, b=LARGE)
-    assert experience.estimate(large).seconds > 20 * experience.estimate(small).seconds
-    assert experience.estimate(large).bytes > experience.estimate(small).bytes
-    bare = ew.AlignRequest(a=LARGE, b=LARGE, map="identity")
-    assert experience.estimate(bare).seconds < experience.estimate(large).seconds
+def test_nothing_is_said_of_models_that_were_never_loaded(experience):
+    assert estimate_align(ew.AlignRequest(a="never", b=SMALL)) is None
 
 
-def test_a_run_teaches_the_speed_of_the_machine():
-    experience = _seen()
-    request = ew.AlignRequest(a=LARGE, b=LARGE)
-    experience.took(request, 1000.0)
-    assert 900 < experience.estimate(request).seconds < 1100
-    experience.took(ew.AlignRequest(a=SMALL, b=SMALL), 9.0)
-    assert 900 < experience.estimate(request).seconds < 1100
+def test_larger_models_and_richer_maps_cost_more(experience):
+    small, large = estimate_align(asked(SMALL)), estimate_align(asked(LARGE))
+    assert large.seconds > 20 * small.seconds
+    assert large.bytes > small.bytes
+    assert estimate_align(asked(LARGE, map="identity")).seconds < large.seconds
 
 
-def test_a_run_without_products_teaches_nothing():
-    experience = _seen()
-    request = ew.AlignRequest(a=LARGE, b=LARGE)
-    before = experience.estimate(request)
-    experience.took(ew.AlignRequest(a=LARGE, b=LARGE, map="identity"), 1000.0)
-    assert experience.estimate(request) == before
+def test_a_run_teaches_the_speed_of_the_machine(experience):
+    experience.took(work_of(asked(LARGE)), 1000.0)
+    assert 900 < estimate_align(asked(LARGE)).seconds < 1100
+    experience.took(work_of(asked(SMALL)), 9.0)
+    assert 900 < estimate_align(asked(LARGE)).seconds < 1100
 
 
-def test_the_memory_is_at_least_what_was_measured_as_peak():
+def test_a_run_without_products_teaches_nothing(experience):
+    before = estimate_align(asked(LARGE))
+    experience.took(work_of(asked(LARGE, map="identity")), 1000.0)
+    assert estimate_align(asked(LARGE)) == before
+
+
+def test_speed_is_learnt_by_kind_and_device_and_lent_to_kinds_that_have_not_run(experience):
+    align = work_of(asked(LARGE, device="cpu"))
+    experience.took(align, 1000.0)
+    lent = experience.estimate(BIG).seconds
+    assert lent == pytest.approx(BIG.seconds + BIG.operations * 1000 / align.operations, rel=0.01)
+    experience.took(BIG, 50.0)
+    assert experience.estimate(BIG).seconds == pytest.approx(50.0)
+    assert experience.estimate(align).seconds == pytest.approx(1000.0)
+    elsewhere = work_of(asked(LARGE, device="cuda"))
+    assert experience.estimate(elsewhere) == Experience().estimate(elsewhere)
+
+
+def test_the_memory_is_at_least_what_was_measured_as_peak(experience):
     """Peaks above the inputs: 487 MB for the linear map of 50,304 x 1,024, 594 MB for the
     orthogonal one of 20,000 x 1,024."""
-    experience = _seen()
     for rows, map_, peak in ((50304, "linear", 487e6), (20000, "orthogonal", 594e6)):
         experience.saw(LARGE, (rows, 1024))
-        cost = experience.estimate(ew.AlignRequest(a=LARGE, b=LARGE, map=map_))
-        assert peak <= cost.bytes <= 3 * peak
+        assert peak <= estimate_align(asked(LARGE, map=map_)).bytes <= 3 * peak
 
 
-def test_what_does_not_fit_is_refused_before_it_is_tried(monkeypatch):
-    monkeypatch.setattr(estimate, "experience", _seen())
-    request = ew.AlignRequest(a=LARGE, b=LARGE)
-    monkeypatch.setattr(devices, "free_bytes", lambda _: {"this machine": 10**8})
+def test_what_does_not_fit_is_refused_before_it_is_tried(experience, monkeypatch):
+    free, made = {"this machine": 10**8}, []
+    monkeypatch.setattr(devices, "free_bytes", lambda _: free)
     with pytest.raises(EmbtieError, match=r"GB of memory, and 100 MB are free on this machine"):
-        estimate.refuse_too_large(request)
-    monkeypatch.setattr(devices, "free_bytes", lambda _: {"this machine": 10**12})
-    estimate.refuse_too_large(request)
+        timed(work_of(asked(LARGE)), lambda: made.append(1))
+    free["this machine"] = 10**12
+    with pytest.raises(EmbtieError, match="free") as told:
+        timed(work_of(asked(LARGE)), lambda: made.append(1), gathered=10**12, hint="Go.")
+    assert (told.value.hint, made) == ("Go.", [])
+    timed(work_of(asked(LARGE)), lambda: made.append(1))
+    assert made == [1]
     with pytest.raises(EmbtieError, match="free"):
-        estimate.refuse_too_large(request, gathered=10**12)
+        refuse_too_large("cpu", 10**13)
+
+
+def test_what_was_timed_is_learnt_from(experience, monkeypatch):
+    clock = iter([100.0, 140.0])
+    monkeypatch.setattr(estimate.time, "monotonic", lambda: next(clock))
+    assert timed(BIG, lambda: "made") == "made"
+    assert experience.estimate(BIG).seconds == pytest.approx(40.0)
+
+
+def test_an_estimate_needs_no_torch():
+    code = (
+        "import embtie_widgets as ew; from embtie_widgets.jobs.run import estimate, first;"
+        "assert estimate(ew.AlignRequest()) is None; assert first(ew.AlignRequest());"
+        "assert estimate(ew.AlignRequest()).seconds < 1"
+    )
+    run_fresh(code, "torch")
 
 
 @pytest.mark.parametrize(

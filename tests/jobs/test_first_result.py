@@ -1,8 +1,11 @@
 import numpy as np
+import pytest
 
-from embtie_widgets.jobs.first import first_result
+from embtie_widgets.jobs import first
+from embtie_widgets.jobs.first import FILES, first_result
 from embtie_widgets.jobs.run import run
 from embtie_widgets.requests import AlignRequest
+from embtie_widgets.requests.kinds import KINDS
 from tests.fresh import run_fresh
 
 
@@ -31,3 +34,18 @@ def test_it_needs_no_torch() -> None:
         "assert first_result(AlignRequest())"
     )
     run_fresh(code, "torch")
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_every_kind_that_ships_a_result_says_so_and_has_it(kind: str) -> None:
+    asked = KINDS[kind].request()
+    assert KINDS[kind].part("first") is first_result
+    assert first_result(asked) is not None
+
+
+def test_a_result_is_made_anew_by_the_name_of_its_kind(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(first, "_DATA", tmp_path)
+    assert first_result(AlignRequest()) is None
+    first.make(["align"])
+    assert [path.name for path in tmp_path.iterdir()] == ["first_result.npz"]
+    assert first_result(AlignRequest()).settings["cached"]
