@@ -4,6 +4,7 @@ the command line reads, the cache is keyed by and every export contains."""
 from embtie_widgets.requests.align import MAPS, AlignRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.corpus import CorpusRef
+from embtie_widgets.requests.geometry import GeometryRequest
 from embtie_widgets.requests.model import ModelRef
 from embtie_widgets.requests.norms import NormFrequencyRequest
 from embtie_widgets.requests.pair import COMPARISONS, DEVICES, ROLES, PairRequest
@@ -19,6 +20,7 @@ __all__ = [
     "AlignRequest",
     "CheckpointsRequest",
     "CorpusRef",
+    "GeometryRequest",
     "ModelRef",
     "NormFrequencyRequest",
     "PairRequest",

@@ -10,6 +10,7 @@ from typing import Any
 
 from embtie_widgets.requests.align import AlignRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
+from embtie_widgets.requests.geometry import GeometryRequest
 from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.request import Request
 
@@ -66,6 +67,15 @@ KINDS: dict[str, Kind] = {
             estimate="embtie_widgets.jobs.listing:estimate_checkpoints",
             page="embtie_widgets.charts.checkpoints:page",
             text="embtie_widgets.charts.checkpoints:text",
+        ),
+        Kind(
+            GeometryRequest,
+            run="embtie_widgets.jobs.geometry:run_geometry",
+            look="embtie_widgets.jobs.align:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.geometry_cost:estimate_geometry",
+            page="embtie_widgets.charts.geometry:page",
+            text="embtie_widgets.charts.geometry:text",
         ),
         Kind(
             ParametersRequest,
