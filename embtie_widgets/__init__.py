@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from embtie_widgets.jobs.families import supported_families
     from embtie_widgets.jobs.run import run
     from embtie_widgets.measures.alignment import align, align_pair
+    from embtie_widgets.measures.neighbours import knn_overlap
     from embtie_widgets.panels.alignment import AlignmentPanel
     from embtie_widgets.panels.checkpoints import CheckpointsPanel
     from embtie_widgets.panels.parameters import ParametersPanel
@@ -43,6 +44,7 @@ _HOME = {
     "align": "measures.alignment",
     "align_pair": "measures.alignment",
     "dashboard": "app.dashboard",
+    "knn_overlap": "measures.neighbours",
     "load": "sources.load",
     "load_series": "sources.series",
     "match": "sources.matching",
@@ -66,6 +68,7 @@ __all__ = [
     "align",
     "align_pair",
     "dashboard",
+    "knn_overlap",
     "load",
     "load_series",
     "match",

@@ -1,13 +1,19 @@
-"""The nearest rows of a row: which tokens stand near a token in one space."""
+"""The nearest rows of rows: which tokens stand near a token in one space, and in two."""
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.measures.devices import full_float32
-from embtie_widgets.measures.matrices import BLOCK, as_matrix
-from embtie_widgets.results.neighbours import Neighbours
+from embtie_widgets.measures.devices import full_float32, pick_device
+from embtie_widgets.measures.matrices import as_matrix
+from embtie_widgets.measures.nearest_lists import exact_lists, nearest_lists
+from embtie_widgets.measures.participants import check_k, duplicate_rows, usable_rows
+from embtie_widgets.measures.points import points_of
+from embtie_widgets.measures.statistics import bootstrap_interval
+from embtie_widgets.progress import Progress, silent
+from embtie_widgets.results.neighbours import KnnOverlap, NeighbourLists, Neighbours
 
 METRICS = ("cosine", "euclidean")
 
@@ -22,46 +28,204 @@ def nearest(
     row are kept; rows that are zero (for the cosine) or not finite are no neighbours.
     """
     matrix = as_matrix(x)
-    if metric not in METRICS:
-        raise EmbtieError(f"metric is {metric!r}; expected 'cosine' or 'euclidean'.", "Choose one.")
+    _check_metric(metric)
     if not 0 <= row < len(matrix):
         raise EmbtieError(
             f"There is no row {row}; the matrix has {len(matrix)}.", "Choose another token."
         )
-    nearness = _nearness(matrix, row, metric, center)
-    nearness[row] = -torch.inf
-    order = torch.sort(nearness, descending=True, stable=True).indices[: min(k, len(matrix) - 1)]
-    order = order[nearness[order] > -torch.inf]
-    values = nearness[order] if metric == "cosine" else -nearness[order]
-    return Neighbours(
-        rows=order.numpy(),
-        values=values.numpy(),
-        settings={"row": row, "k": k, "metric": metric, "center": center},
+    usable, _ = usable_rows([matrix], metric, center)
+    settings = {"row": row, "k": k, "metric": metric, "center": center}
+    k = min(k, int(usable.sum()) - 1)
+    if not usable[row] or k < 1:
+        return Neighbours(np.empty(0, np.int64), np.empty(0), settings)
+    points = points_of(matrix, usable, metric, center)
+    here = usable[:row].sum()[None]
+    found = exact_lists(points, k, here)
+    values = points.nearness(here, found)[0].numpy()
+    if metric == "euclidean":
+        values = np.sqrt(-values) / points.scale
+    return Neighbours(points.index[found[0]].numpy(), values, settings)
+
+
+def neighbour_lists(
+    x: Any,
+    k: int = 10,
+    metric: str = "cosine",
+    center: bool = False,
+    *,
+    queries: Any = None,
+    usable: Any = None,
+    device: str = "auto",
+    progress: Progress = silent,
+) -> NeighbourLists:
+    """The k nearest rows of each row of x (V, d), or of the rows `queries` (m,).
+
+    By cosine or Euclidean distance, of the rows less their mean with `center`.  The candidates
+    are all rows that take part: those of the mask `usable` (V,), or else those that are finite
+    and, for the cosine, have a direction.  Only the row itself is left out.  Exact: the order is
+    that of float64 on the stored values, and what is equal up to its rounding goes to the lower
+    row number.
+    """
+    matrix = as_matrix(x)
+    _check_metric(metric)
+    mask, left_out = usable_rows([matrix], metric, center, progress)
+    if usable is not None:
+        mask, left_out = _restricted(mask, left_out, usable)
+    check_k(k, int(mask.sum()), left_out)
+    where = pick_device(device)
+    asked = np.arange(len(matrix)) if queries is None else _row_numbers(queries, len(matrix))
+    points = points_of(matrix, mask, metric, center)
+    taking = mask[asked].numpy()
+    place = mask.cumsum(0) - 1
+    with full_float32():
+        found = nearest_lists(
+            points, k, None if queries is None else place[asked[taking]], progress
+        )
+    rows = np.full((len(asked), k), -1, np.int32)
+    rows[taking] = points.index[found].numpy()
+    duplicates = duplicate_rows(matrix, mask)
+    settings = {
+        "k": k,
+        "metric": metric,
+        "center": center,
+        "rows": len(matrix),
+        "rows_used": len(points),
+        "rows_left_out": left_out,
+        "duplicates": int(duplicates.sum()),
+        "device": where.type,
+    }
+    return NeighbourLists(rows, asked, mask.numpy(), duplicates, settings)
+
+
+def knn_overlap(
+    x: Any,
+    y: Any,
+    k: int = 10,
+    metric: str = "cosine",
+    center: bool = False,
+    *,
+    sample: int = 0,
+    seed: int = 0,
+    device: str = "auto",
+    progress: Progress = silent,
+) -> KnnOverlap:
+    """The share of the k nearest rows that x (V, d1) and y (V, d2) have in common, row by row.
+
+    In [0, 1]; pure chance gives k / (n - 1) of n rows.  Candidates are all rows that both can
+    use, whose mean is taken off with `center`; only the row itself is left out, duplicates stay,
+    equal distances go to the lower row number.  `sample` asks so many rows, spread by `seed`,
+    instead of all.  Exact in the sense of `neighbour_lists`.  Source: weight-tying paper,
+    section 1.2 of METHODS.
+    """
+    matrices = {"x": as_matrix(x, "x"), "y": as_matrix(y, "y")}
+    _check_metric(metric)
+    _check_heights(matrices)
+    usable, left_out = usable_rows(list(matrices.values()), metric, center, progress)
+    check_k(k, int(usable.sum()), left_out)
+    queries = sampled_rows(usable.numpy(), sample, seed) if sample else None
+    first, second = (
+        neighbour_lists(
+            matrix,
+            k,
+            metric,
+            center,
+            queries=queries,
+            usable=usable,
+            device=device,
+            progress=progress,
+        )
+        for matrix in matrices.values()
+    )
+    found = overlap_of(first, second, k, seed=seed)
+    found.settings["rows_left_out"] = left_out
+    return found
+
+
+def sampled_rows(usable: Any, sample: int, seed: int) -> Any:
+    """(m,) row numbers in rising order: so many of the usable rows (V,), or all there are."""
+    rows = np.flatnonzero(usable)
+    if sample >= len(rows):
+        return rows
+    return np.sort(np.random.default_rng(seed).choice(rows, sample, replace=False))
+
+
+def overlap_of(
+    first: NeighbourLists, second: NeighbourLists, k: int, *, seed: int = 0
+) -> KnnOverlap:
+    """The share of the first k of their neighbours that two matrices have in common.
+
+    Both lists are of the same rows and candidates, and hold k neighbours or more.
+    """
+    _check_lists(first, second, k)
+    asked = first.rows[:, 0] >= 0
+    pair = np.concatenate([first.rows[asked, :k], second.rows[asked, :k]], axis=1)
+    pair.sort(axis=1)
+    common = (pair[:, 1:] == pair[:, :-1]).sum(1)
+    per_token = np.full(len(first.usable), np.nan)
+    per_token[first.queries[asked]] = common / k
+    known = per_token[np.isfinite(per_token)]
+    shared = ("metric", "center", "rows", "rows_used", "rows_left_out", "device")
+    return KnnOverlap(
+        per_token=per_token,
+        mean=float(known.mean()) if len(known) else float("nan"),
+        interval=bootstrap_interval(known, seed),
+        floor=k / (first.settings["rows_used"] - 1),
+        settings={
+            "k": k,
+            **{name: first.settings[name] for name in shared},
+            "duplicates": {"x": int(first.duplicates.sum()), "y": int(second.duplicates.sum())},
+            "sampled": len(known),
+            "seed": seed,
+        },
     )
 
 
-def _nearness(matrix: torch.Tensor, row: int, metric: str, center: bool) -> torch.Tensor:
-    """(V,) float64: the larger the nearer; minus infinity for rows that have none."""
-    mean = _mean(matrix) if center else torch.zeros(matrix.shape[1], dtype=torch.float64)
-    here = matrix[row].cpu().double() - mean
-    parts = []
-    with full_float32():
-        for block in matrix.split(BLOCK):
-            rows = block.cpu().double() - mean
-            if metric == "cosine":
-                part = rows @ here / (torch.linalg.vector_norm(rows, dim=1) * here.norm())
-            else:
-                part = -torch.linalg.vector_norm(rows - here, dim=1)
-            parts.append(part)
-    return torch.cat(parts).nan_to_num(nan=-torch.inf, posinf=-torch.inf)
+def _check_lists(first: NeighbourLists, second: NeighbourLists, k: int) -> None:
+    columns = min(first.rows.shape[1], second.rows.shape[1])
+    if not 1 <= k <= columns:
+        raise EmbtieError(f"k is {k}; these lists hold {columns} neighbours.", "Make longer ones.")
+    same = np.array_equal(first.usable, second.usable)
+    if not same or not np.array_equal(first.queries, second.queries):
+        raise EmbtieError(
+            "The two neighbour lists are not of the same rows and candidates.",
+            "Make both with the same `queries` and `usable`.",
+        )
 
 
-def _mean(matrix: torch.Tensor) -> torch.Tensor:
-    total = torch.zeros(matrix.shape[1], dtype=torch.float64)
-    rows = 0
-    for block in matrix.split(BLOCK):
-        part = block.cpu().double()
-        part = part[part.isfinite().all(1)]
-        total += part.sum(0)
-        rows += len(part)
-    return total / max(rows, 1)
+def _check_metric(metric: str) -> None:
+    if metric not in METRICS:
+        raise EmbtieError(f"metric is {metric!r}; expected 'cosine' or 'euclidean'.", "Choose one.")
+
+
+def _check_heights(matrices: dict[str, torch.Tensor]) -> None:
+    heights = {name: len(matrix) for name, matrix in matrices.items()}
+    if len(set(heights.values())) > 1:
+        shown = ", ".join(f"{name} {rows}" for name, rows in heights.items())
+        raise EmbtieError(
+            f"The matrices have different numbers of rows: {shown}.",
+            "Match their vocabularies first (ew.match) and take the common rows.",
+        )
+
+
+def _restricted(
+    mask: torch.Tensor, left_out: dict[str, int], usable: Any
+) -> tuple[torch.Tensor, dict[str, int]]:
+    wanted = torch.as_tensor(np.asarray(usable))
+    if wanted.dtype != torch.bool or wanted.shape != mask.shape:
+        raise EmbtieError(
+            f"usable is {tuple(wanted.shape)} of {wanted.dtype}; expected {len(mask)} times "
+            "true or false.",
+            "Give one for each row.",
+        )
+    return mask & wanted, {**left_out, "not chosen": int((mask & ~wanted).sum())}
+
+
+def _row_numbers(queries: Any, rows: int) -> Any:
+    asked = np.asarray(queries)
+    whole = asked.ndim == 1 and np.issubdtype(asked.dtype, np.integer)
+    if not whole or (len(asked) and not (asked.min() >= 0 and asked.max() < rows)):
+        raise EmbtieError(
+            f"queries are no row numbers of a matrix of {rows} rows.",
+            f"Give whole numbers from 0 to {rows - 1}.",
+        )
+    return asked.astype(np.int64)
