@@ -11,6 +11,7 @@ from typing import Any
 from embtie_widgets.charts.figures import quick_imports
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.processors import share_processors
+from embtie_widgets.sources.permission import SERVED
 
 PORT = 8866
 IDLE_MINUTES = 20
@@ -45,6 +46,7 @@ def serve(
     os.environ["JUPYTER_PATH"] = os.pathsep.join(
         [path, *filter(None, [os.environ.get("JUPYTER_PATH")])]
     )
+    os.environ[SERVED] = "1"  # every kernel learns that it works for visitors
     share_processors()
     with quick_imports():
         from traitlets.config import Config

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from embtie_widgets import __version__
 from embtie_widgets.app.serve import IDLE_MINUTES, PORT
+from embtie_widgets.cli.count import count
 from embtie_widgets.cli.doctor import doctor
 from embtie_widgets.cli.fetch import fetch
 from embtie_widgets.cli.run import run
@@ -27,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"embtie {__version__}")
     add = parser.add_subparsers(metavar="COMMAND", required=True).add_parser
-    for part in (_add_serve, _add_run, _add_fetch, _add_doctor, _add_train):
+    for part in (_add_serve, _add_run, _add_count, _add_fetch, _add_doctor, _add_train):
         part(add)
     return parser
 
@@ -62,6 +63,28 @@ def _add_run(add: Add) -> None:
         help="write request.json, result.json, a table (.csv) and figure.html into this folder",
     )
     running.set_defaults(command=run)
+
+
+def _add_count(add: Add) -> None:
+    counting = add(
+        "count",
+        help="count the tokens of a text",
+        description="Counts how often each token of a model occurs in a text, and keeps it.",
+    )
+    counting.add_argument("model", metavar="MODEL", help="a model, with @REVISION if need be")
+    counting.add_argument(
+        "corpus",
+        metavar="CORPUS",
+        help="'bundled', a text (.txt, .jsonl, .gz), a folder of them, datasets:NAME[:SUBSET], or "
+        "ready counts (.npy, .json, .csv, .tsv)",
+    )
+    counting.add_argument("--out", type=Path, metavar="FILE.csv", help="write the counts there")
+    counting.add_argument("--column", default="text", help="where records hold it (%(default)s)")
+    counting.add_argument("--split", default="train", help="part of a data set (%(default)s)")
+    counting.add_argument(
+        "--limit-mb", type=_positive, default=0, metavar="N", help="stop after N MB of text"
+    )
+    counting.set_defaults(command=count)
 
 
 def _add_fetch(add: Add) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.requests import Request
 from embtie_widgets.requests.reading import envelope, to_json
+from embtie_widgets.results import Counts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +59,19 @@ def csv_bytes(request: Request, result: Any, positions: Collection[int] | None =
 def table_bytes(request: Request, result: Any, frame: "pd.DataFrame") -> bytes:
     """Any table of a result as such a file."""
     frame = _inert(frame)
-    head = "# " + json.dumps(summary(request, result), allow_nan=False) + "\n"
-    return head.encode() + str(frame.to_csv(index=False)).encode()
+    return _table(summary(request, result), frame)
+
+
+def counts_csv(counts: Counts) -> bytes:
+    """Such a table of token counts, which may be named as a corpus again."""
+    from embtie_widgets import __version__
+
+    return _table(plain({"embtie": __version__, **counts.facts()}), _inert(counts.to_frame()))
+
+
+def _table(head: Any, frame: "pd.DataFrame") -> bytes:
+    first = "# " + json.dumps(head, allow_nan=False) + "\n"
+    return first.encode() + str(frame.to_csv(index=False)).encode()
 
 
 def _inert(frame: "pd.DataFrame") -> "pd.DataFrame":

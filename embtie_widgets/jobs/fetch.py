@@ -33,7 +33,7 @@ def wanted(names: Sequence[str]) -> tuple[ModelRef, ...]:
     models: list[ModelRef] = []
     for name in names:
         pair = find_pair(name)
-        models += [pair.a, pair.b] if pair is not None else [_model(name)]
+        models += [pair.a, pair.b] if pair is not None else [model_named(name)]
     return tuple(dict.fromkeys(models))
 
 
@@ -70,7 +70,8 @@ def fetch(model: ModelRef, progress: Progress = silent) -> str:
     return f"{loaded.tied}, {loaded.input.shape[0]:,} x {loaded.input.shape[1]:,}, {kind}"
 
 
-def _model(name: str) -> ModelRef:
+def model_named(name: str) -> ModelRef:
+    """A model by `reference` or `reference@revision`."""
     ref, at, revision = name.rpartition("@")
     return ModelRef(ref, revision) if at and ref and not on_disk(name) else ModelRef(name)
 

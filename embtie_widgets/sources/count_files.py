@@ -133,9 +133,10 @@ def _matched(
     np.add.at(counts, rows, given[has_row])
     left = given[~has_row]
     unknown, tokens = int(left.sum()), int((left > 0).sum())
+    which = "1 token" if tokens == 1 else f"{tokens:,} tokens"
     note = (
-        f"The counts were matched by the tokens' bytes; {tokens:,} tokens of the file, counted "
-        f"{unknown:,} times, are not in {name}."
+        f"The counts were matched by the tokens' bytes. Not in {name}: {which} of the file, "
+        f"counted {unknown:,} times."
     )
     return counts, unknown, (note,)
 

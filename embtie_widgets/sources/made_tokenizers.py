@@ -92,10 +92,11 @@ def sentencepiece(pieces: Pieces, name: str) -> Tokenizer:
     steps: list[normalizers.Normalizer] = [own] if pieces.charsmap else []
     if pieces.squeeze:
         steps += [normalizers.Strip(), normalizers.Replace(Regex(" {2,}"), " ")]
-    if steps:
-        tokenizer.normalizer = normalizers.Sequence(steps)
+    # Before a text that begins with a space too, as SentencePiece does.
+    steps += [normalizers.Prepend(" ")] if pieces.prefix else []
+    tokenizer.normalizer = normalizers.Sequence(steps)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(
-        SPACE_MARK, prepend_scheme="first" if pieces.prefix else "never", split=pieces.unigram
+        SPACE_MARK, prepend_scheme="never", split=pieces.unigram
     )
     return _with_special(tokenizer, pieces.texts, pieces.kinds)
 

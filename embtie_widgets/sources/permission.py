@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.sources.reading import local_path
 
 FOLDER, DATASETS, SERVED = "EMBTIE_CORPORA", "EMBTIE_DATASETS", "EMBTIE_SERVED"
 # Voila sets these two for every kernel, those that it starts in advance included.
@@ -20,9 +19,16 @@ def is_served() -> bool:
     return os.environ.get(SERVED) == "1" or any(name in os.environ for name in _VOILA)
 
 
+def _local(name: str) -> Path:
+    # The server, which only says that it is one, does without torch.
+    from embtie_widgets.sources.reading import local_path
+
+    return local_path(name)
+
+
 def corpus_path(name: str) -> Path:
     """The file or folder that a user or visitor named; in the owner's folder by its bare name."""
-    given, opened = local_path(name), os.environ.get(FOLDER, "")
+    given, opened = _local(name), os.environ.get(FOLDER, "")
     inside = Path(opened) / given if opened else None
     if not is_served():
         return inside if inside is not None and not given.exists() and inside.exists() else given
@@ -46,7 +52,7 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 def check_dataset(name: str) -> None:
     """An EmbtieError where a visitor may not name data sets of the hub."""
-    if is_served() and (os.environ.get(DATASETS) != "on" or local_path(name).exists()):
+    if is_served() and (os.environ.get(DATASETS) != "on" or _local(name).exists()):
         raise EmbtieError(
             "On this shared page data sets of the hub are not opened.",
             f"Name the corpus 'bundled', or ask the page's owner to set {DATASETS}=on.",
