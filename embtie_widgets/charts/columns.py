@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from embtie_widgets.results import PairResult, display_token
+from embtie_widgets.results.groups import kind_names
 
 Vector = np.ndarray[Any, np.dtype[Any]]
 Place = Literal["axis", "table", "card"]
@@ -115,7 +116,7 @@ class Columns:
 
 def shared_columns(result: PairResult) -> list[Column]:
     """The columns of any per-token result: frequency, length, and the rows in both models."""
-    return [*_frequency(result), _length(result), *_rows(result)]
+    return [*_kind(result), *_frequency(result), _length(result), *_rows(result)]
 
 
 def norm_columns(norms: Mapping[str, Vector]) -> list[Column]:
@@ -177,6 +178,13 @@ def _mark(i: int, lists: list[set[int]]) -> str:
     if holding == len(lists) > 1:
         return "all"
     return "some" if holding > 1 else ""
+
+
+def _kind(result: PairResult) -> list[Column]:
+    if result.kinds is None:
+        return []
+    names = np.array(kind_names(result.kinds))
+    return [Column("kind", "kind of token", "neutral", names, kind="text", places=("card",))]
 
 
 def _frequency(result: PairResult) -> list[Column]:

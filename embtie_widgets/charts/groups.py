@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import numpy as np
+
 from embtie_widgets.charts.sentences import label
 from embtie_widgets.charts.theme import COMPARISONS, MATRICES, ROLES
 from embtie_widgets.results import PairResult
-from embtie_widgets.results.groups import KINDS
+from embtie_widgets.results.groups import KINDS, groups_of
 
+Vector = np.ndarray[Any, np.dtype[Any]]
 EVERY = "every token"
 
 
@@ -37,6 +40,12 @@ def choices(result: PairResult | None, kept: str = "") -> list[tuple[str, str]]:
     found = [(EVERY, ""), *((f"{_full(name)} ({n:,})", name) for name, n in many.items())]
     gone = [(f"{_full(kept)} (none here)", kept)] if kept and kept not in many else []
     return found + gone
+
+
+def members(result: PairResult, name: str) -> Vector:
+    """The places (rising) of the tokens of one group."""
+    mask = groups_of(result).get(name)
+    return np.flatnonzero(mask) if mask is not None else np.zeros(0, np.int64)
 
 
 def _full(name: str) -> str:

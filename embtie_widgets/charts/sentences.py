@@ -49,11 +49,12 @@ def _basis(result: PairAlignment) -> list[str]:
     ]
 
 
-def on_lit(count: int, searched: bool) -> str:
+def on_lit(count: int, searched: bool, group: str = "") -> str:
     """What stands out in a picture that will not tell by itself; empty where nothing does."""
     if not count:
         return ""
     kind = "found by a search" if searched else "selected"
+    kind = f"found in the group “{group}”" if group else kind
     return f" Lit: {count:,} token{'s' if count != 1 else ''} {kind}."
 
 

@@ -42,6 +42,7 @@ class AlignmentPanel(TokenPanel):
     # At last a norm, so that the axes never are the same.
     first_x, first_y = ("In->Tied", "log_count"), ("Out->Tied", "In->Out", "norm In")
     first_sort = ("count", "Out->Tied")
+    score = "Mean cosine"
 
     def measure_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
         """The map, and how it is scored."""
@@ -81,9 +82,9 @@ class AlignmentPanel(TokenPanel):
         return [card("", self.chart, self.caption).add_class("ep-histogram")]
 
     def number_views(self) -> Iterable[w.Widget]:
-        """Means by comparison and by token frequency."""
-        self.summary, self.bands = w.HTML(), w.HTML()
-        return [card("Means", self.summary), card("By token frequency", self.bands)]
+        """Means by comparison."""
+        self.summary = w.HTML()
+        return [card("Means", self.summary)]
 
     def measure_exports(self) -> Iterable[Offer]:
         """The histogram as pictures."""
@@ -97,7 +98,7 @@ class AlignmentPanel(TokenPanel):
         """Write another result's sentences and tables."""
         self.headline.value = _headline(result)
         self.caption.value = f"<p>{escape(chart.caption(result))}</p>"
-        self.summary.value, self.bands.value = _summary(result), _bands(result)
+        self.summary.value = _summary(result)
 
     def draw_charts(self, result: PairAlignment, lit: Vector) -> None:
         """Draw the histogram."""
@@ -166,18 +167,3 @@ def _summary(result: PairAlignment) -> str:
 
 def _place(comparison: str) -> int:
     return list(COMPARISONS).index(comparison)
-
-
-def _bands(result: PairAlignment) -> str:
-    if not result.bands:
-        return "<p class='ep-quiet'>No token counts are known for this pair.</p>"
-    names = [name for name in COMPARISONS if name in result.comparisons]
-    rows = [
-        [escape(band["band"]), f"{band['tokens']:,}", *(number(band.get(name)) for name in names)]
-        for band in result.bands
-    ]
-    return table(
-        ["times in the corpus", "tokens", *map(_named, names)],
-        rows,
-        "mean cosine by token frequency",
-    )

@@ -4,6 +4,8 @@ from typing import Any
 
 import traitlets as t
 
+from embtie_widgets.results.groups import BANDS, KINDS
+
 
 class PanelState(t.HasTraits):
     """The state of one panel.
@@ -19,6 +21,7 @@ class PanelState(t.HasTraits):
     wanted     the `Link` whose result is still to come, None otherwise
     found      the tokens that a search has found, None while there is none; they are lit in the
                charts in place of the selection, which stays
+    kind       the group of tokens that a search is held to, by name; "" for all tokens
     """
 
     request = t.Any()
@@ -32,6 +35,7 @@ class PanelState(t.HasTraits):
     view = t.Dict()
     wanted = t.Any(None)
     found = t.Instance(frozenset, allow_none=True)
+    kind = t.Enum(("", *KINDS, *BANDS), "")
 
     @property
     def stale(self) -> bool:

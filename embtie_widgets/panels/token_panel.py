@@ -14,6 +14,7 @@ adds its measure, one short file on top of the five parts that `panels/frame.py`
         help, asks = _HELP, NormRequest
         first_x, first_y = ("log_count", "bytes"), ("norm Tied", "norm In")
         first_sort = ("count", "norm Tied")
+        score = "Mean norm"                  # what the means of groups of tokens are
 
         def measure_controls(self):          # field of the request -> control, and the sections;
             self.center = labelled(w.Checkbox(description="centre"), "Take the mean off first")
@@ -64,6 +65,7 @@ from embtie_widgets.panels.card import CardView
 from embtie_widgets.panels.exports import Offer, csv_offer, page_offer, stamping
 from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
 from embtie_widgets.panels.frame import Panel
+from embtie_widgets.panels.groups import GroupMeans
 from embtie_widgets.panels.pair import PairPicker, pair_facts
 from embtie_widgets.panels.scatter import ScatterView
 from embtie_widgets.panels.tokens import TokenView
@@ -75,12 +77,14 @@ class TokenPanel(Panel):
 
     `parts` takes the place of what the frame runs requests with, and of `ask`, which finds a
     token's neighbours.  `first_x`, `first_y` and `first_sort` name columns for axes and order: the
-    first one there is, of which the very first needs no word in a link.
+    first one there is, of which the very first needs no word in a link.  `score` says what the
+    means of groups are means of.
     """
 
     first_x: Sequence[str] = ("log_count",)
     first_y: Sequence[str] = ("bytes",)
     first_sort: Sequence[str] = ("count",)
+    score: str = "Mean"
 
     def __init__(
         self, request: Any = None, *, parts: Mapping[str, Any] | None = None, **options: Any
@@ -150,11 +154,12 @@ class TokenPanel(Panel):
         return known, [section("Models", self.pair), *sections]
 
     def build_views(self) -> Iterable[w.Widget]:
-        """Sentence, the measure's charts, scatter, token card, table, numbers, models."""
+        """Sentence, the measure's charts, scatter, token card, table, numbers, groups, models."""
         self.headline = w.HTML().add_class("ep-headline")
         self.facts = w.HTML()
         self.scatter = ScatterView(self.state, self.callback, self.first_x, self.first_y)
         self.tokens = TokenView(self.state, self.callback, self.first_sort)
+        self.groups = GroupMeans(self.state, self.callback, self.score)
         self.card = CardView(self._ask, self.legend, self.later)
         for source in (self.scatter.scatter, self.tokens.table, self.card.card):
             source.observe(self.callback(self._clicked), "clicked")
@@ -163,13 +168,16 @@ class TokenPanel(Panel):
             *self.measure_views(),
             card("", self.scatter).add_class("ep-scatter"),
             card("Token", self.card.card).add_class("ep-token"),
-            card("Tokens", self.selection_bar, self.tokens.table).add_class("ep-tokens"),
+            card(
+                "Tokens", self.selection_bar, self.tokens.kind.control, self.tokens.table
+            ).add_class("ep-tokens"),
             *self.number_views(),
+            *self.groups.cards,
             card("Models", self.facts),
         ]
 
     def build_settings(self) -> Mapping[str, Setting]:
-        """Axes and zoom of the scatter; search, order and page of the table; the token's card."""
+        """Axes and zoom; search, kind, order and page of the table; the token's card."""
         scatter, table = self.scatter, self.tokens.table
         return {
             **self.measure_settings(),
@@ -177,6 +185,7 @@ class TokenPanel(Panel):
             "y": Setting(scatter.y, "value", self.first_y[0]),
             "zoom": Setting(scatter.scatter, "view", []),
             "find": Setting(table, "query", ""),
+            "kind": Setting(self.state, "kind", ""),
             "only": Setting(self.state, "only", False),
             "sort": Setting(table, "sort", self.first_sort[0]),
             "down": Setting(table, "descending", True),
@@ -214,7 +223,8 @@ class TokenPanel(Panel):
         self.pair.draw(result)
         self._offer_devices()
         self._columns = columns = Columns(result, self.columns(result))
-        self.tokens.draw(columns)
+        self.groups.draw(result)
+        self.tokens.draw(columns, result)
         self.scatter.draw(columns)
         self.draw_charts(result, self._lit(result))
 
@@ -244,7 +254,8 @@ class TokenPanel(Panel):
         """The caption of a picture, which shows what is selected now."""
 
         def said(result: Any) -> str:
-            return caption(result) + on_lit(len(self.state.lit), self.state.found is not None)
+            state = self.state
+            return caption(result) + on_lit(len(state.lit), state.found is not None, state.kind)
 
         return said
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embtie_widgets.results.groups import BY_FREQUENCY
 from embtie_widgets.results.pair import token_columns
 from embtie_widgets.results.storage import storable
 
@@ -95,12 +94,6 @@ class PairAlignment:
     notes: tuple[str, ...]
     settings: dict[str, Any]
     hashes: dict[str, str]
-
-    @property
-    def bands(self) -> list[dict[str, Any]]:
-        """The bands of counts alone."""
-        found = [group for group in self.groups if group["by"] == BY_FREQUENCY]
-        return [{"band": group["group"].removesuffix(" times"), **group} for group in found]
 
     def __repr__(self) -> str:
         names = " with ".join(repr(known["name"]) for known in self.models.values())

@@ -20,9 +20,15 @@ KINDS = {
 """What each kind holds, in few words; its code is its place here."""
 NO_KIND = 255
 BY_KIND, BY_FREQUENCY = "kind of token", "times in the corpus"
-# Counts are banded by powers of ten; the last band has no upper end.
-BAND_EDGES = (0, 1, 10, 100, 1_000, 10_000)
-
+# By powers of ten: the first count that is in, the first that is not.
+BANDS = {
+    "0 times": (0, 1),
+    "1 to 9 times": (1, 10),
+    "10 to 99 times": (10, 100),
+    "100 to 999 times": (100, 1_000),
+    "1,000 to 9,999 times": (1_000, 10_000),
+    "10,000 times and more": (10_000, float("inf")),
+}
 CODES = {name: code for code, name in enumerate(KINDS)}
 
 
@@ -49,14 +55,4 @@ def heading_of(group: str) -> str:
 
 
 def _bands(counts: Vector) -> dict[str, Mask]:
-    ends = [*BAND_EDGES[1:], np.inf]
-    return {
-        _band(low, high): (counts >= low) & (counts < high)
-        for low, high in zip(BAND_EDGES, ends, strict=True)
-    }
-
-
-def _band(low: int, high: float) -> str:
-    if high == np.inf:
-        return f"{low:,} times and more"
-    return f"{low:,} times" if high == low + 1 else f"{low:,} to {int(high) - 1:,} times"
+    return {name: (counts >= low) & (counts < high) for name, (low, high) in BANDS.items()}

@@ -60,13 +60,13 @@ def test_a_page_keeps_what_is_found_and_chosen_in_its_order() -> None:
 def test_a_column_of_texts_is_sorted_with_equal_ones_in_their_order() -> None:
     kinds = np.array([("b", "a", "c")[i % 3] for i in range(20)])
     rows = rows_of(
-        pair_result(20), Column("kind", "kind", "neutral", kinds, kind="text", places=("table",))
+        pair_result(20), Column("family", "f", "neutral", kinds, kind="text", places=("table",))
     )
-    up = ids(rows.page("kind", False, 0, 20))
+    up = ids(rows.page("family", False, 0, 20))
     assert up == [*range(1, 20, 3), *range(0, 20, 3), *range(2, 20, 3)]
-    down = ids(rows.page("kind", True, 0, 20))
+    down = ids(rows.page("family", True, 0, 20))
     assert down == [*range(2, 20, 3), *range(0, 20, 3), *range(1, 20, 3)]
-    assert rows.page("kind", True, 0, 20).rows[0][-1] == "c"
+    assert rows.page("family", True, 0, 20).rows[0][-1] == "c"
 
 
 def test_each_column_stands_where_it_says_and_is_written_as_it_says() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from embtie_widgets.measures.statistics import group_means
 from embtie_widgets.results.groups import (
-    BAND_EDGES,
+    BANDS,
     BY_FREQUENCY,
     BY_KIND,
     CODES,
@@ -38,7 +38,8 @@ def test_groups_come_in_a_fixed_order_without_empty_ones() -> None:
 
 
 def test_the_edges_of_a_band_belong_to_it() -> None:
-    counts = np.array([edge - shift for edge in BAND_EDGES[1:] for shift in (1, 0)])
+    firsts = [low for low, _ in BANDS.values()]
+    counts = np.array([edge - shift for edge in firsts[1:] for shift in (1, 0)])
     groups = groups_of(dataclasses.replace(pair_result(), kinds=None, token_counts=counts))
     assert [np.flatnonzero(mask).tolist() for mask in groups.values()] == [
         [0], [1, 2], [3, 4], [5, 6], [7, 8], [9]
