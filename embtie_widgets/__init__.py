@@ -13,15 +13,23 @@ if TYPE_CHECKING:
     from embtie_widgets.jobs.families import supported_families
     from embtie_widgets.jobs.run import run
     from embtie_widgets.measures.alignment import align, align_pair
+    from embtie_widgets.measures.cka import cka
+    from embtie_widgets.measures.frequency import norm_frequency
+    from embtie_widgets.measures.isotropy import isotropy
+    from embtie_widgets.measures.means import bound_ratio, center, mean_share
     from embtie_widgets.measures.neighbours import knn_overlap
+    from embtie_widgets.measures.spectra import spectrum
+    from embtie_widgets.measures.subspaces import subspace_overlap
     from embtie_widgets.panels.alignment import AlignmentPanel
     from embtie_widgets.panels.checkpoints import CheckpointsPanel
+    from embtie_widgets.panels.norms import NormFrequencyPanel
     from embtie_widgets.panels.parameters import ParametersPanel
     from embtie_widgets.requests import (
         AlignRequest,
         CheckpointsRequest,
         CorpusRef,
         ModelRef,
+        NormFrequencyRequest,
         ParametersRequest,
     )
     from embtie_widgets.sources.families import register_family
@@ -39,18 +47,28 @@ _HOME = {
     "CorpusRef": "requests",
     "EmbtieError": "errors",
     "ModelRef": "requests",
+    "NormFrequencyPanel": "panels.norms",
+    "NormFrequencyRequest": "requests",
     "ParametersPanel": "panels.parameters",
     "ParametersRequest": "requests",
     "align": "measures.alignment",
     "align_pair": "measures.alignment",
+    "bound_ratio": "measures.means",
+    "center": "measures.means",
+    "cka": "measures.cka",
     "dashboard": "app.dashboard",
+    "isotropy": "measures.isotropy",
     "knn_overlap": "measures.neighbours",
     "load": "sources.load",
     "load_series": "sources.series",
     "match": "sources.matching",
+    "mean_share": "measures.means",
+    "norm_frequency": "measures.frequency",
     "parameters": "sources.parameters",
     "register_family": "sources.families",
     "run": "jobs.run",
+    "spectrum": "measures.spectra",
+    "subspace_overlap": "measures.subspaces",
     "supported_families": "jobs.families",
     "train_twins": "training.twins",
 }
@@ -63,18 +81,28 @@ __all__ = [
     "CorpusRef",
     "EmbtieError",
     "ModelRef",
+    "NormFrequencyPanel",
+    "NormFrequencyRequest",
     "ParametersPanel",
     "ParametersRequest",
     "align",
     "align_pair",
+    "bound_ratio",
+    "center",
+    "cka",
     "dashboard",
+    "isotropy",
     "knn_overlap",
     "load",
     "load_series",
     "match",
+    "mean_share",
+    "norm_frequency",
     "parameters",
     "register_family",
     "run",
+    "spectrum",
+    "subspace_overlap",
     "supported_families",
     "train_twins",
 ]

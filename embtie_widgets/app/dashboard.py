@@ -10,8 +10,14 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.alignment import AlignmentPanel
 from embtie_widgets.panels.checkpoints import CheckpointsPanel
 from embtie_widgets.panels.frame import Panel
+from embtie_widgets.panels.norms import NormFrequencyPanel
 from embtie_widgets.panels.parameters import ParametersPanel
-from embtie_widgets.requests import AlignRequest, CheckpointsRequest, ParametersRequest
+from embtie_widgets.requests import (
+    AlignRequest,
+    CheckpointsRequest,
+    NormFrequencyRequest,
+    ParametersRequest,
+)
 from embtie_widgets.requests.link import Link
 
 _TEXT = """
@@ -33,6 +39,7 @@ class Tab:
 
 TABS = (
     Tab("Alignment", AlignmentPanel, AlignRequest.kind),
+    Tab("Norm-frequency", NormFrequencyPanel, NormFrequencyRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
     Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from embtie_widgets.results import PairAlignment
+from embtie_widgets.results import PairAlignment, PairResult
 
 BINS = 80
 # Theory and measured chance are told apart where the eye would see a difference.
@@ -58,7 +58,7 @@ def on_lit(count: int, searched: bool, group: str = "") -> str:
     return f" Lit: {count:,} token{'s' if count != 1 else ''} {kind}."
 
 
-def model_names(result: PairAlignment) -> list[str]:
+def model_names(result: PairResult) -> list[str]:
     """Both models by name; where the names are one, by the beginning of a hash too."""
     names = [_model(facts) for facts in result.models.values()]
     if len(set(names)) == len(names):
@@ -120,7 +120,7 @@ def closer(result: PairAlignment, side: str) -> str:
     )
 
 
-def exchange(result: PairAlignment) -> str:
+def exchange(result: PairResult) -> str:
     """Which model gives what, where that is not as it was asked for; empty where it is."""
     if not result.settings.get("exchanged"):
         return ""

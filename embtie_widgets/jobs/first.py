@@ -21,6 +21,8 @@ _DATA = Path(__file__).parents[1] / "data"
 FILES = {
     "align": "first_result.npz",
     "checkpoints": "first_checkpoints.npz",
+    "geometry": "first_geometry.npz",
+    "norm-frequency": "first_norms.npz",
 }
 
 

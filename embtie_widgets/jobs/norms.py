@@ -11,6 +11,8 @@ import numpy as np
 from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.jobs.cache import entry_key, kept_or_made, latest, recall
 from embtie_widgets.jobs.counting import count_tokens
+from embtie_widgets.jobs.estimate import timed
+from embtie_widgets.jobs.norms_cost import work_of
 from embtie_widgets.jobs.pairs import OpenPair, describe, is_here, open_pair
 from embtie_widgets.measures.correlation import correlate
 from embtie_widgets.measures.frequency import check_norms, of_norms
@@ -19,48 +21,49 @@ from embtie_widgets.measures.statistics import group_means
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.requests.norms import NormFrequencyRequest
-from embtie_widgets.results.counts import Counts
+from embtie_widgets.results import Counts
 from embtie_widgets.results.groups import groups_of
 from embtie_widgets.results.norms import Correlation, NormFrequency, PairNorms
+from embtie_widgets.sources.corpora import find_corpus
+from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.permission import is_served
 from embtie_widgets.sources.tokenizing import tokenizer_of
 
 Vector = np.ndarray[Any, np.dtype[Any]]
-_NAMES = {"a": "A", "b": "B"}
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """Counts of the matched tokens as A and as B cut the text, (n,) each, and where from.
+    """Counts of the n matched tokens by model, "A" and "B", (n,) each, and where they are from.
 
-    One of the two stands for both where the tokenizers are one, or only one is known.
+    One model stands for both where they cut the text alike, or where only one has counts.
     """
 
-    a: Vector
-    b: Vector
-    source_a: Counts
-    source_b: Counts
+    matched: dict[str, Vector]
+    sources: dict[str, Counts]
     notes: tuple[str, ...] = ()
 
     def fingerprint(self) -> dict[str, str]:
         """Hashes of the counts, which belong to the name of a kept result."""
-        sides = {"counts a": self.a, "counts b": self.b}
+        sides = {f"counts {side}": vector for side, vector in self.matched.items()}
         return {k: hashlib.sha256(v.astype("<i8").tobytes()).hexdigest() for k, v in sides.items()}
 
-    def of(self, name: str) -> tuple[Vector, Counts]:
-        """The counts for the matrix of this name: those of its own model."""
-        return (self.b, self.source_b) if name == "Tied" else (self.a, self.source_a)
+    def of(self, name: str) -> Vector:
+        """The counts for the matrix of this name: those of its own model, if it has any."""
+        return self.matched.get("B" if name == "Tied" else "A", next(iter(self.matched.values())))
 
 
 def run_norms(request: NormFrequencyRequest, progress: Progress) -> PairNorms:
     """Set the norms of two models' rows against the counts of the tokens that both have."""
+    if request.corpus.ref != OWN:
+        find_corpus(request.corpus)  # what is mistyped is told before models are loaded for it
     pair = open_pair(request, progress)
     counted = _count(request, pair, progress)
     progress("looking for an earlier result", 0, 1)
     found: PairNorms = kept_or_made(
         request,
         pair.fingerprint | counted.fingerprint(),
-        lambda: _measure(request, pair, counted, progress),
+        lambda: timed(work_of(request), lambda: _measure(request, pair, counted, progress)),
     )
     return found
 
@@ -85,26 +88,22 @@ def _count(request: NormFrequencyRequest, pair: OpenPair, progress: Progress) ->
 
 def _own(_request: NormFrequencyRequest, pair: OpenPair, progress: Progress) -> _Counted:
     """The counts that come with the models, each its own where both bring some."""
-    found = {
-        side: count_tokens("", model, progress)
-        for side, model in (("a", pair.a), ("b", pair.b))
-        if model.token_counts is not None
-    }
-    if not found:
+    known = {side: model for side, model in _models(pair) if model.token_counts is not None}
+    if not known:
         raise EmbtieError(
             f"Neither {pair.a.name} nor {pair.b.name} brings counts of its tokens.",
             "Choose a corpus to count them in: the bundled English text, a text of your own, a "
             "data set, or a ready count file.",
         )
-    return _matched(pair, found)
+    return _matched(pair, {side: count_tokens(OWN, one, progress) for side, one in known.items()})
 
 
 def _read(request: NormFrequencyRequest, pair: OpenPair, progress: Progress) -> _Counted:
     """The counts of a text or of a count file; a tokenizer that both have is asked once."""
     found: dict[str, Counts] = {}
     failed: list[EmbtieError] = []
-    for side, model in (("a", pair.a), ("b", pair.b)):
-        if side == "b" and found and _one_tokenizer(pair):
+    for side, model in _models(pair):
+        if found and _one_tokenizer(pair):
             break
         try:
             found[side] = count_tokens(request.corpus, model, progress)
@@ -115,6 +114,10 @@ def _read(request: NormFrequencyRequest, pair: OpenPair, progress: Progress) -> 
     if not found:
         raise failed[0]
     return _matched(pair, found, tuple(error.message for error in failed))
+
+
+def _models(pair: OpenPair) -> list[tuple[str, Loaded]]:
+    return [("A", pair.a), ("B", pair.b)]
 
 
 def _one_tokenizer(pair: OpenPair) -> bool:
@@ -128,18 +131,17 @@ def _matched(pair: OpenPair, found: dict[str, Counts], why: tuple[str, ...] = ()
     """The counts of the matched tokens; a model without counts takes those of the other."""
     for counts in found.values():
         _check_total(counts)
-    rows = {"a": pair.matched.rows_a, "b": pair.matched.rows_b}
-    kept = {side: found[side].counts[rows[side]].astype(np.int64) for side in found}
+    rows = {"A": pair.matched.rows_a, "B": pair.matched.rows_b}
+    kept = {side: one.counts[rows[side]].astype(np.int64) for side, one in found.items()}
     notes = [*why, *(note for counts in found.values() for note in counts.notes)]
-    if len(found) == 1 and not _one_tokenizer(pair):
-        ((side, _),) = found.items()
+    if len(kept) == 2 and np.array_equal(kept["A"], kept["B"]):
+        del kept["B"]
+    elif len(kept) == 1 and not _one_tokenizer(pair):
         notes.append(
-            f"The counts are those of {_NAMES[side]}, for the other model's rows as well: "
-            "the same token is taken to occur as often there."
+            f"Only {next(iter(kept))} has counts; a token of the other model is taken to occur as "
+            "often as the same token there."
         )
-    first = next(iter(found))
-    a, b = ("a", "b") if len(found) == 2 else (first, first)
-    return _Counted(kept[a], kept[b], found[a], found[b], tuple(dict.fromkeys(notes)))
+    return _Counted(kept, {side: found[side] for side in kept}, tuple(dict.fromkeys(notes)))
 
 
 def _check_total(counts: Counts) -> None:
@@ -160,7 +162,7 @@ def _measure(
     rows, seed = pair.roles.rows, request.seed
     check = max(check_norms(m, whole[name]) for name, m in pair.roles.matrices.items())
     found = {
-        name: _one(pair, name, whole[name][rows[name]], counted.of(name)[0], seed, progress)
+        name: _one(pair, name, whole[name][rows[name]], counted.of(name), seed, progress)
         for name in whole
     }
     result = PairNorms(
@@ -168,12 +170,12 @@ def _measure(
         rows_a=pair.matched.rows_a,
         rows_b=pair.matched.rows_b,
         tokens=tuple(pair.matched.keys),
-        token_counts=counted.a,
+        token_counts=counted.of("In"),
         kinds=pair.kinds,
         groups=(),
         between=_between(found, seed, progress),
         frobenius={name: _frobenius(norms) for name, norms in whole.items()},
-        corpus={name: _corpus(*counted.of(name)) for name in found},
+        corpora=counted.sources,
         counts=dict(pair.matched.counts),
         checks={"largest relative error of a norm": check},
         models={"A": describe(pair.a), "B": describe(pair.b)},
@@ -214,15 +216,7 @@ def _frobenius(norms: Vector) -> float:
     return float(np.linalg.norm(norms[np.isfinite(norms)]))
 
 
-def _corpus(counts: Vector, source: Counts) -> dict[str, Any]:
-    """What was counted, in plain values."""
-    facts = {k: v for k, v in source.facts().items() if k not in ("notes", "settings")}
-    return facts | {"tokens": len(counts), "seen": int((counts > 0).sum())}
-
-
-def _notes(
-    pair: OpenPair, counted: _Counted, found: dict[str, NormFrequency]
-) -> Iterator[str]:
+def _notes(pair: OpenPair, counted: _Counted, found: dict[str, NormFrequency]) -> Iterator[str]:
     yield from pair.notes
     yield from pair.roles.notes
     for model in (pair.a, pair.b):

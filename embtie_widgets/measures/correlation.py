@@ -113,7 +113,7 @@ def _shuffled(
 
 def _standard(values: Vector) -> Vector:
     centred: Vector = values - values.mean()
-    return centred / np.linalg.norm(centred)
+    return np.asarray(centred / np.linalg.norm(centred))
 
 
 def _middle(values: Vector) -> tuple[float, float]:

@@ -60,7 +60,6 @@ def of_norms(norms: Vector, counts: Vector, seed: int, progress: Progress) -> No
     used, apart = usable & (counts > 0), usable & (counts == 0)
     out = {"not finite": np.flatnonzero(~finite), "zero": np.flatnonzero(finite & ~usable)}
     return NormFrequency(
-        log_count=log_count,
         norm=norm,
         counts=counts,
         used=used,

@@ -11,6 +11,7 @@ from typing import Any
 from embtie_widgets.requests.align import AlignRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.geometry import GeometryRequest
+from embtie_widgets.requests.norms import NormFrequencyRequest
 from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.request import Request
 
@@ -25,6 +26,8 @@ class Kind:
               the work and without a download, else None; called off the main thread
     first     request -> the result that ships with the package, or None; at once, without torch
     estimate  request -> an `Estimate`, None while nothing can be said
+    preview   request -> a cheaper one, whose result is shown until the exact one is there; None
+              where there is none, as for a request that is such a cheaper one itself
     page      (result, settings as JSON) -> its chart as one HTML file that needs no network
     text      (request, result) -> what the command line prints of it
     """
@@ -34,6 +37,7 @@ class Kind:
     look: str = ""
     first: str = ""
     estimate: str = ""
+    preview: str = ""
     page: str = ""
     text: str = ""
 
@@ -71,11 +75,21 @@ KINDS: dict[str, Kind] = {
         Kind(
             GeometryRequest,
             run="embtie_widgets.jobs.geometry:run_geometry",
-            look="embtie_widgets.jobs.align:look_up",
+            look="embtie_widgets.jobs.pair_runs:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.geometry_cost:estimate_geometry",
+            preview="embtie_widgets.jobs.geometry_cost:preview",
             page="embtie_widgets.charts.geometry:page",
             text="embtie_widgets.charts.geometry:text",
+        ),
+        Kind(
+            NormFrequencyRequest,
+            run="embtie_widgets.jobs.norms:run_norms",
+            look="embtie_widgets.jobs.norms:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.norms_cost:estimate_norms",
+            page="embtie_widgets.charts.norms:page",
+            text="embtie_widgets.charts.norms:text",
         ),
         Kind(
             ParametersRequest,

@@ -3,6 +3,8 @@
 from embtie_widgets.results.alignment import Alignment, PairAlignment
 from embtie_widgets.results.checkpoints import CheckpointReport
 from embtie_widgets.results.counts import Counts
+from embtie_widgets.results.geometry import PairGeometry
+from embtie_widgets.results.norms import NormFrequency, PairNorms
 from embtie_widgets.results.pair import PairResult
 from embtie_widgets.results.parameters import ParameterReport, Parameters, Printed
 from embtie_widgets.results.tokens import carried, display_token, draws_nothing
@@ -11,7 +13,10 @@ __all__ = [
     "Alignment",
     "CheckpointReport",
     "Counts",
+    "NormFrequency",
     "PairAlignment",
+    "PairGeometry",
+    "PairNorms",
     "PairResult",
     "ParameterReport",
     "Parameters",

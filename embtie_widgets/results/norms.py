@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from embtie_widgets.results.alignment import Vector
+from embtie_widgets.results.counts import Counts
+from embtie_widgets.results.pair import token_columns
 from embtie_widgets.results.storage import storable
-from embtie_widgets.results.tokens import display_token
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +92,6 @@ class UnseenRows:
 class NormFrequency:
     """The row norms of one matrix against how often the tokens occur.
 
-    log_count    (V,) log10(count + 1), at least 0
     norm         (V,) Euclidean length of each row; NaN for rows that are not finite
     counts       (V,) whole numbers, at least 0
     used         (V,) the rows behind `correlation` and `curve`: count above 0, row finite, not zero
@@ -101,7 +102,6 @@ class NormFrequency:
     hashes       of the matrix, read when first asked for
     """
 
-    log_count: Vector
     norm: Vector
     counts: Vector
     used: Vector
@@ -110,6 +110,11 @@ class NormFrequency:
     unseen: UnseenRows
     settings: dict[str, Any]
     hashes: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def log_count(self) -> Vector:
+        """(V,) log10(count + 1), at least 0."""
+        return np.asarray(np.log10(self.counts.astype(float) + 1))
 
     @property
     def pearson(self) -> float:
@@ -124,7 +129,7 @@ class NormFrequency:
     @property
     def apart(self) -> Vector:
         """(V,) the rows of count 0 that are finite and not zero."""
-        return (self.counts == 0) & np.isfinite(self.norm) & (self.norm > 0)
+        return np.asarray((self.counts == 0) & np.isfinite(self.norm) & (self.norm > 0))
 
     def __repr__(self) -> str:
         return (
@@ -154,12 +159,13 @@ class PairNorms:
     matrices      by name ("In", "Out", "Tied"), all on the same n tokens
     rows_a, rows_b  (n,) the row of each token in model A and in model B
     tokens        n byte keys (None where tokens are not known)
-    token_counts  (n,) how often each token occurs, as counted for A; see `corpus` for B
+    token_counts  (n,) how often each token occurs, as A cuts the text
     kinds         (n,) the code of each token's kind, None where it is not known
     groups        one mapping per group of tokens: "group", "tokens", and the mean norm by matrix
     between       correlations of the norms of the same tokens, by two names ("In, Out")
     frobenius     Frobenius norm of each whole matrix as stored, from its finite rows
-    corpus        what was counted, by matrix name: "name", "total", "tokens", "seen", "sha256", ...
+    corpora       what was counted, by model: "A" and "B", or one for both where they cut the text
+                  alike, or where only one of them has counts
     counts        of the vocabulary match; its kinds add up to the rows of both matrices
     checks        identity checks that were passed before this result was given out
     models        what is known of A and B: name, revision, tied, shape, dtype, notes
@@ -174,7 +180,7 @@ class PairNorms:
     groups: tuple[dict[str, Any], ...]
     between: dict[str, Correlation]
     frobenius: dict[str, float]
-    corpus: dict[str, dict[str, Any]]
+    corpora: dict[str, Counts]
     counts: dict[str, int]
     checks: dict[str, float]
     models: dict[str, dict[str, Any]]
@@ -185,7 +191,7 @@ class PairNorms:
     @property
     def counted_twice(self) -> bool:
         """Whether Tied has counts of its own, its tokenizer being another one."""
-        return not np.array_equal(self.matrices["Tied"].counts, self.token_counts)
+        return len(self.corpora) > 1
 
     def __repr__(self) -> str:
         names = " with ".join(repr(known["name"]) for known in self.models.values())
@@ -194,16 +200,10 @@ class PairNorms:
         return "\n".join([f"PairNorms({names}, {len(self.tokens):,} common tokens)", *lines])
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row per token: text, bytes, rows, counts, and its norm in each matrix."""
+        """One row per token: text, bytes, kind, rows, counts, and its norm in each matrix."""
         import pandas as pd
 
-        columns: dict[str, Any] = {
-            "token": [display_token(key, limit=0) for key in self.tokens],
-            "bytes": [key.hex() if key is not None else "" for key in self.tokens],
-            "row_a": self.rows_a,
-            "row_b": self.rows_b,
-            "count": self.token_counts,
-        }
+        columns = token_columns(self)
         if self.counted_twice:
             columns["count in B"] = self.matrices["Tied"].counts
         columns |= {f"norm {name}": one.norm for name, one in self.matrices.items()}
@@ -230,7 +230,7 @@ class PairNorms:
             "summary": self.summary(),
             "between": {name: asdict(one) for name, one in self.between.items()},
             "measures": {name: one.settings for name, one in self.matrices.items()},
-            "corpus": self.corpus,
+            "corpora": {model: counts.facts() for model, counts in self.corpora.items()},
             "groups": self.groups,
             "counts": self.counts,
             "checks": self.checks,

@@ -1,0 +1,102 @@
+"""Choosing what the tokens are counted in."""
+
+from typing import Any
+
+import ipywidgets as w
+import traitlets as t
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.panels.fields import fold, labelled
+from embtie_widgets.requests import CorpusRef
+from embtie_widgets.requests.corpus import BUNDLED, OWN
+
+_OTHER = "other"
+_SOURCES = (
+    ("what comes with the models", OWN),
+    ("the bundled English text", BUNDLED),
+    ("another text or count file", _OTHER),
+)
+
+
+class CorpusPicker(w.VBox):
+    """A corpus: the models' own counts, the bundled text, or one that is named.
+
+    `value` is the CorpusRef, or what was typed where that is none: its fields as they stand, which
+    a request refuses with a sentence.
+    """
+
+    value = t.Union([t.Instance(CorpusRef), t.Dict()])
+
+    def __init__(self, value: CorpusRef) -> None:
+        self.source = labelled(
+            w.Dropdown(description="Tokens are counted in", options=_SOURCES),
+            "Where the counts come from",
+        )
+        self.name = labelled(
+            w.Text(
+                description="its name",
+                placeholder="a path, datasets:NAME, or a count file",
+                continuous_update=False,
+            ),
+            "A text file, a folder of them, datasets:NAME, or counts as .npy, .json, .csv or .tsv",
+        )
+        self.limit = labelled(
+            w.FloatText(description="read at most, MB", continuous_update=False),
+            "How many million bytes of text are read; 0 for all",
+        )
+        self.column = labelled(
+            w.Text(description="column", continuous_update=False),
+            "The column that holds the text, in .jsonl files and data sets",
+        )
+        self.split = labelled(
+            w.Text(description="split", continuous_update=False), "The part of a data set"
+        )
+        self._quiet = False
+        details = w.Box([self.column, self.split]).add_class("ep-pairs")
+        self._named = w.VBox([self.name, fold("Columns and splits", details)])
+        super().__init__([self.source, self._named, self.limit], value=value)
+        self.add_class("ep-corpus")
+        self._show()
+        for control in (self.source, self.name, self.limit, self.column, self.split):
+            control.observe(self._edited, "value")
+        self.observe(lambda _: self._show(), "value")
+
+    def _show(self) -> None:
+        value = self.value
+        if isinstance(value, CorpusRef):
+            self._quiet = True
+            try:
+                known = value.ref in (OWN, BUNDLED)
+                self.source.value = value.ref if known else _OTHER
+                self.name.value = "" if known else value.ref
+                self.limit.value = value.limit_mb
+                self.column.value, self.split.value = value.column, value.split
+            finally:
+                self._quiet = False
+        self._adapt()
+
+    def _adapt(self) -> None:
+        """Show what the source asks for."""
+        source = self.source.value
+        self._named.layout.display = "" if source == _OTHER else "none"
+        self.limit.layout.display = "none" if source == OWN else ""
+
+    def _edited(self, _change: Any) -> None:
+        self._adapt()
+        if self._quiet or (self.source.value == _OTHER and not self.name.value.strip()):
+            return  # nothing is asked for before a name is typed
+        try:
+            self.value = CorpusRef(**self._typed())
+        except EmbtieError:
+            self.value = self._typed()
+
+    def _typed(self) -> dict[str, Any]:
+        """What the controls say; what the source has no use for is as usual."""
+        source, limit = self.source.value, self.limit.value
+        if source == OWN:
+            return {"ref": OWN}
+        whole = {"limit_mb": int(limit) if limit.is_integer() else limit}
+        if source == BUNDLED:
+            return {"ref": BUNDLED, **whole}
+        named = {"column": self.column.value.strip(), "split": self.split.value.strip()}
+        return {"ref": self.name.value.strip(), **named, **whole}
