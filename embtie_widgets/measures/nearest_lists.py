@@ -1,39 +1,82 @@
-"""The k nearest points of many points, exactly, without ever holding all their distances."""
+"""The k nearest points of many points, exactly, without ever holding all their distances.
+
+First a screening in float32, then an exact look at the few candidates that it leaves.  Where more
+points lie together than it can keep apart, it is made again in float64, and where even that
+leaves too many equal ones, all values are looked at.
+"""
 
 import torch
 
 from embtie_widgets.measures.points import Points, piece
+from embtie_widgets.measures.screening import STAGE, Candidates, screen, screen_some
 from embtie_widgets.progress import Progress, silent
-
-STAGE = "finding neighbours"
 
 
 def nearest_lists(
-    points: Points, k: int, asking: torch.Tensor | None = None, progress: Progress = silent
+    points: Points,
+    k: int,
+    asking: torch.Tensor | None = None,
+    device: torch.device | None = None,
+    progress: Progress = silent,
 ) -> torch.Tensor:
     """(m, k) int64: the k nearest points of each asking point (m,), or of all of them.
 
     The nearest first, by float64 of the stored values; points whose nearness differs by no more
     than float64 rounding come in their own order.  A point is never in its own list.
     """
-    asking = torch.arange(len(points)) if asking is None else asking
-    return exact_lists(points, k, asking, progress)
+    everyone = torch.arange(len(points))
+    fast = torch.empty(0, dtype=torch.float32, device=device)
+    room = k + max(16, k // 4)
+    # The whole costs half as much for each point that asks.
+    if asking is None or 2 * len(asking) >= len(points):
+        found = screen(points, k, room, fast, progress)
+        asking = everyone if asking is None else asking
+        found = Candidates(*(part[asking] for part in (found.ids, found.real, found.complete)))
+    else:
+        found = screen_some(points, asking, k, room, fast, progress)
+    lists = _ranked(points, k, asking, found, progress)
+    crowded = (~found.complete).nonzero()[:, 0]
+    if len(crowded):
+        slow = torch.empty(0, dtype=torch.float64)
+        closer = screen_some(points, asking[crowded], k, 2 * k + 64, slow, progress)
+        lists[crowded] = _ranked(points, k, asking[crowded], closer, progress)
+        crowded = crowded[~closer.complete]
+        lists[crowded] = exact_lists(points, k, asking[crowded], progress)
+    return lists
+
+
+def _ranked(
+    points: Points, k: int, asking: torch.Tensor, found: Candidates, progress: Progress
+) -> torch.Tensor:
+    """(m, k) the candidates in the order of their exact nearness; nothing for incomplete rows."""
+    lists = torch.zeros(len(asking), k, dtype=torch.int64)
+    whole = found.complete.nonzero()[:, 0]
+    widest = found.real.sum(1)
+    together = max(1, piece(points.width) // max(1, found.ids.shape[1]))
+    for number, some in enumerate(whole.split(together)):
+        width = max(k, int(widest[some].max()))
+        ids, real = found.ids[some, :width], found.real[some, :width]
+        near = points.nearness(asking[some], ids).masked_fill_(~real, -torch.inf)
+        lists[some] = ordered(points, asking[some], ids, near, k)
+        if number % 64 == 0:
+            progress("ranking neighbours", number * together, len(whole))
+    return lists
 
 
 def exact_lists(
     points: Points, k: int, asking: torch.Tensor, progress: Progress = silent
 ) -> torch.Tensor:
-    """(m, k): the same as `nearest_lists`, straight from the values: slow for many points."""
+    """(m, k): the same as `nearest_lists`, straight from all values: slow for many points."""
     everyone = torch.arange(len(points))
-    found = []
+    lists = torch.zeros(len(asking), k, dtype=torch.int64)
     for done, one in enumerate(asking.tolist()):
         row = torch.tensor([one])
-        parts = [points.nearness(row, some[None]) for some in everyone.split(piece(points.width))]
-        near = torch.cat(parts, 1)
+        parts = everyone.split(piece(points.width))
+        near = torch.cat([points.nearness(row, some[None]) for some in parts], 1)
         near[0, one] = -torch.inf
-        found.append(ordered(points, row, everyone[None], near, k))
+        lists[done] = ordered(points, row, everyone[None], near, k)[0]
         progress(STAGE, done + 1, len(asking))
-    return torch.cat(found) if found else torch.empty(0, k, dtype=torch.int64)
+    return lists
 
 
 def ordered(

@@ -78,9 +78,8 @@ def neighbour_lists(
     taking = mask[asked].numpy()
     place = mask.cumsum(0) - 1
     with full_float32():
-        found = nearest_lists(
-            points, k, None if queries is None else place[asked[taking]], progress
-        )
+        asking = None if queries is None else place[asked[taking]]
+        found = nearest_lists(points, k, asking, where, progress)
     rows = np.full((len(asked), k), -1, np.int32)
     rows[taking] = points.index[found].numpy()
     duplicates = duplicate_rows(matrix, mask)
