@@ -17,6 +17,7 @@ SEEN_POINTS, UNSEEN_POINTS, LIT_POINTS = 1_500, 300, 400
 LABELS = 30
 # In parts of the axis: a column of the strip, and a label with its line's height.
 _COLUMN, _LETTER, _HEIGHT = 0.035, 0.011, 0.05
+_LEVELS = 5
 _GOLDEN = 0.6180339887
 
 
@@ -104,36 +105,42 @@ def evenly(places: Vector, most: int) -> Vector:
 def labelled(plane: Plane, lit: Vector, letters: Vector) -> tuple[Vector, Vector, Vector]:
     """Which of the lit tokens get their text beside them, and where: (tokens, x, y).
 
-    A token's text stands above its highest point.  One that would lie on another is left out, and
-    so are all after the thirtieth; the most frequent come first.  `letters` are text lengths.
+    A token's text stands above its highest point, and higher where another's is in the way; one
+    for which there is no room is left out, and so are all after the thirtieth.  The most frequent
+    come first.  `letters` are text lengths.
     """
     x, y = (np.array(v) for v in zip(*(plane.place(n, lit) for n in _there(plane)), strict=True))
     known = np.isfinite(y).any(axis=0)
     top = np.where(known, np.nan_to_num(y, nan=-np.inf).argmax(axis=0), 0)
-    at = x[top, np.arange(len(lit))], y[top, np.arange(len(lit))]
-    flat, high = _shares(plane, *at)
-    kept: list[int] = []
-    for i in np.lexsort((np.arange(len(lit)), -at[0])).tolist():
-        if not known[i] or len(kept) == LABELS:
-            continue
-        clear = all(
-            abs(flat[i] - flat[j]) > _LETTER * (letters[i] + letters[j]) / 2
-            or abs(high[i] - high[j]) > _HEIGHT
+    x, y = x[top, np.arange(len(lit))], y[top, np.arange(len(lit))]
+    flat, step = (x - plane.left) / (plane.right - plane.left), _step(plane, y)
+    kept: dict[int, float] = {}
+    for i in np.lexsort((np.arange(len(lit)), -x)).tolist():
+        near = [
+            (kept[j] if plane.scale != "log" else np.log10(kept[j]))
             for j in kept
-        )
-        if clear:
-            kept.append(i)
+            if abs(flat[i] - flat[j]) < _LETTER * (letters[i] + letters[j]) / 2
+        ]
+        level = _free(float(np.log10(y[i]) if plane.scale == "log" else y[i]), step, near)
+        if known[i] and level is not None and len(kept) < LABELS:
+            kept[i] = 10**level if plane.scale == "log" else level
     chosen = np.array(sorted(kept), np.int64)
-    return lit[chosen], at[0][chosen], at[1][chosen]
+    return lit[chosen], x[chosen], np.array([kept[i] for i in chosen.tolist()])
+
+
+def _free(start: float, step: float, taken: list[float]) -> float | None:
+    """The lowest level from `start` on that is a step away from those taken; None if too high."""
+    levels = (start + i * step for i in range(_LEVELS))
+    return next((at for at in levels if all(abs(at - other) >= step for other in taken)), None)
 
 
 def _there(plane: Plane) -> list[str]:
     return [name for name in NAMES if plane.matrix(name) is not None]
 
 
-def _shares(plane: Plane, x: Vector, y: Vector) -> tuple[Vector, Vector]:
-    """Coordinates as shares of the axes."""
+def _step(plane: Plane, lit: Vector) -> float:
+    """The height of a line of text in the units of the axis: of norms, or of their logarithms."""
     norms = [plane.place(n, seen(plane.matrix(n)))[1] for n in _there(plane)]
-    ends = np.concatenate([*norms, y[np.isfinite(y)]])
-    ends, y = (np.log10(ends), np.log10(y)) if plane.scale == "log" else (ends, y)
-    return (x - plane.left) / (plane.right - plane.left), y / (np.ptp(ends) or 1.0)
+    ends = np.concatenate([*norms, lit[np.isfinite(lit)]])
+    ends = np.log10(ends) if plane.scale == "log" else np.append(ends, 0.0)
+    return _HEIGHT * float(np.ptp(ends)) or 1.0

@@ -4,6 +4,7 @@ Running medians of all three matrices with their quartiles stand in front of poi
 tokens; tokens that do not occur stand in a strip at the left.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -139,15 +140,16 @@ def _traces(plane: Plane, chosen: Vector) -> list[_Trace]:
     """Always the same twenty traces, so that what a reader has hidden in the legend stays so."""
     dim = 0.45 if chosen.size else 1.0
     lit = evenly(chosen, LIT_POINTS)
+    shown, labels = _labels(plane, lit)
     return [
         *(_cloud(plane, name, dim) for name in NAMES),
         *(_band(plane, name, dim) for name in NAMES),
         *(_median(plane, name, dim) for name in NAMES),
         *(_strip(plane, name, dim) for name in NAMES),
         *(_strip_median(plane, name) for name in NAMES),
-        _sticks(plane, lit if len(lit) <= _STICKS else _NOBODY),
+        _sticks(plane, lit if len(lit) <= _STICKS else _NOBODY, shown),
         *(_lit(plane, name, lit) for name in NAMES),
-        _labels(plane, lit),
+        labels,
     ]
 
 
@@ -257,15 +259,15 @@ def _strip_median(plane: Plane, name: str) -> _Trace:
     )
 
 
-def _sticks(plane: Plane, lit: Vector) -> _Trace:
-    """A thin line through the points of each lit token."""
-    gap = np.full(len(lit), np.nan)
+def _sticks(plane: Plane, lit: Vector, texts: Mapping[int, float]) -> _Trace:
+    """A thin line through the points of each lit token, up to its text at the height `texts`."""
     both = [plane.place(name, lit) for name in NAMES if plane.matrix(name) is not None]
-    x, y = (
-        np.array([*each, gap]).T.ravel() for each in (zip(*both, strict=True) if both else ((), ()))
-    )
+    gap = np.full(len(lit), np.nan)
+    up = np.array([texts.get(token, np.nan) for token in lit.tolist()])
     line = {"width": 1, "color": "#7a828f"}
-    return _of("lit", x, y, mode="lines", line=line, hoverinfo="skip", connectgaps=False)
+    x = np.array([*(x for x, _ in both), both[-1][0], gap]) if both else gap
+    y = np.array([*(y for _, y in both), up, gap]) if both else gap
+    return _of("lit", x.T.ravel(), y.T.ravel(), mode="lines", line=line, hoverinfo="skip")
 
 
 def _lit(plane: Plane, name: str, lit: Vector) -> _Trace:
@@ -291,13 +293,14 @@ def _hover(plane: Plane, name: str, token: int) -> str:
     return f"{shown}, {int(one.counts[token]):,} times: norm of {name} {number(one.norm[token])}"
 
 
-def _labels(plane: Plane, lit: Vector) -> _Trace:
+def _labels(plane: Plane, lit: Vector) -> tuple[dict[int, float], _Trace]:
+    """The texts of lit tokens: the height of each, and the trace."""
     if plane.result is None or not lit.size:
-        return _of("lit", [], [], mode="text", text=[], hoverinfo="skip")
+        return {}, _of("lit", [], [], mode="text", text=[], hoverinfo="skip")
     tokens = plane.result.tokens
     shown = {i: display_token(tokens[i], _SHOWN_LETTERS) for i in lit.tolist()}
     kept, x, y = labelled(plane, lit, np.array([len(text) for text in shown.values()]))
-    return _of(
+    return dict(zip(kept.tolist(), y.tolist(), strict=True)), _of(
         "lit",
         x,
         y,

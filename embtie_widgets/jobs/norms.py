@@ -184,7 +184,7 @@ def _measure(
         | ({"exchanged": True} if pair.exchanged else {}),
         hashes=pair.roles.hashes,
     )
-    norms = {f"norm {name}": one.norm for name, one in found.items()}
+    norms = {name: one.norm for name, one in found.items()}
     return replace(result, groups=group_means(groups_of(result), norms))
 
 

@@ -33,8 +33,8 @@ zero, so look at the line too.</p>
 """
 _HEAD = ("Pearson", "Spearman", "chance", "tokens")
 _ABOUT = (
-    "<p class='ep-quiet'>Correlations of row norm and log10(count + 1) over the tokens that occur. "
-    "The Frobenius norm is that of the whole matrix as stored.</p>"
+    "<p class='ep-quiet'>Correlations of row norm and log10(count + 1) over the tokens that occur."
+    "</p>"
 )
 _SCALES = (("Norm", "linear"), ("Logarithmic", "log"), ("Over its median", "relative"))
 
@@ -166,9 +166,9 @@ def _range(pair: tuple[float, float]) -> str:
 
 
 def _numbers(result: PairNorms) -> str:
-    head = ["", *_HEAD, "highest median", "not seen", "left out", "Frobenius norm"]
+    head = ["", *_HEAD, "highest median", "not seen", "left out"]
     rows = [
-        [_named(name), *_cells(one.correlation), *_beside(one), number(result.frobenius[name], 1)]
+        [_named(name), *_cells(one.correlation), *_beside(one)]
         for name, one in result.matrices.items()
     ]
     return table(head, rows, "correlation of norm and frequency") + _ABOUT
@@ -189,4 +189,6 @@ def _peak(peak: tuple[float, float] | None) -> str:
 
 def _between(result: PairNorms) -> str:
     rows = [[_named(names), *_cells(one)] for names, one in result.between.items()]
-    return table(["", *_HEAD], rows, "correlation of the norms of two matrices")
+    whole = ", ".join(f"{name} {number(value, 1)}" for name, value in result.frobenius.items())
+    told = f"<p class='ep-quiet'>Frobenius norms of the whole matrices as stored: {whole}.</p>"
+    return table(["", *_HEAD], rows, "correlation of the norms of two matrices") + told
