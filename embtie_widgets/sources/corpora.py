@@ -54,8 +54,7 @@ def find_corpus(ref: CorpusRef) -> Corpus | Path:
         folder = path.is_dir()
     if folder:
         files, others = files_of(path)
-        notes = (f"{others:,} files of the folder were left out: they are no texts.",)
-        return _of_files(ref, files, path.resolve().name, notes if others else ())
+        return _of_files(ref, files, path.resolve().name, _left_out(others))
     check_start(path)
     if path.name.lower().endswith(COUNT_FILES):
         return path
@@ -80,6 +79,13 @@ def _of_files(ref: CorpusRef, files: list[Path], name: str, notes: tuple[str, ..
         open=lambda: limited(chunks_of(files, ref.column), most),
         notes=notes,
     )
+
+
+def _left_out(others: int) -> tuple[str, ...]:
+    if not others:
+        return ()
+    what = "file of the folder is no text and was" if others == 1 else "files are no texts and were"
+    return (f"{others:,} other {what} left out.",)
 
 
 def _of_data_set(ref: CorpusRef) -> Corpus:

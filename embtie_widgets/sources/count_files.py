@@ -40,12 +40,16 @@ class Ready:
 
 @dataclass(frozen=True)
 class _Entries:
-    """What a file says: a count for each entry, and the entries by row, by bytes or by spelling."""
+    """What a file says: a count for each entry, and the entries by row, by bytes or by spelling.
+
+    listed  whether they are a list of all rows, so that its length says something
+    """
 
     counts: Vector
     rows: list[int] | None = None
     keys: list[bytes] | None = None
     texts: list[str] | None = None
+    listed: bool = False
 
 
 def read_counts(path: Path, loaded: Loaded) -> Ready:
@@ -68,6 +72,8 @@ def read_counts(path: Path, loaded: Loaded) -> Ready:
 def _laid_out(entries: _Entries, loaded: Loaded, name: str) -> tuple[Vector, int, tuple[str, ...]]:
     rows = entries.rows
     if rows is not None and _are_of(entries, loaded):
+        if entries.listed:
+            _check_length(len(rows), loaded, name)
         _check_rows(rows, loaded, name)
         return _by_row(rows, entries.counts, len(loaded.input))
     if loaded.tokens is None:
@@ -89,6 +95,17 @@ def _are_of(entries: _Entries, loaded: Loaded) -> bool:
         return True
     own, pairs = loaded.tokens, zip(entries.rows, entries.keys, strict=True)
     return own is None or all(row < len(own) and (own[row] or b"") == key for row, key in pairs)
+
+
+def _check_length(given: int, loaded: Loaded, name: str) -> None:
+    """A list may leave out rows at the end that no token owns."""
+    height, tokens = len(loaded.input), loaded.tokens
+    rest = [None] * (height - given) if tokens is None else tokens[given:]
+    if given > height or any(key is not None for key in rest) or (tokens is None and rest):
+        raise EmbtieError(
+            f"'{name}' holds {given:,} counts, but {loaded.name} has {height:,} rows.",
+            "Give one count for each row of this model, or counts by token.",
+        )
 
 
 def _check_rows(rows: list[int], loaded: Loaded, name: str) -> None:
@@ -149,7 +166,7 @@ def _from_npy(raw: bytes, name: str) -> _Entries:
     if array.ndim != 1 or array.dtype.kind not in "iu":
         shape = " x ".join(map(str, array.shape))
         raise EmbtieError(f"'{name}' holds {array.dtype} of the shape {shape}.", _FORM)
-    return _Entries(_checked(array.tolist(), name), rows=list(range(len(array))))
+    return _Entries(_checked(array.tolist(), name), rows=list(range(len(array))), listed=True)
 
 
 def _from_json(raw: bytes, name: str) -> _Entries:
@@ -158,7 +175,7 @@ def _from_json(raw: bytes, name: str) -> _Entries:
     except (ValueError, RecursionError):
         raise EmbtieError(f"'{name}' is no valid JSON.", _FORM) from None
     if isinstance(value, list):
-        return _Entries(_checked(value, name), rows=list(range(len(value))))
+        return _Entries(_checked(value, name), rows=list(range(len(value))), listed=True)
     if not isinstance(value, dict) or not value:
         raise EmbtieError(f"'{name}' holds no counts.", _FORM)
     counts = _checked(value.values(), name)

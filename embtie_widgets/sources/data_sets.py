@@ -14,14 +14,14 @@ from embtie_widgets.sources.permission import check_dataset
 from embtie_widgets.sources.reading import local_path
 from embtie_widgets.sources.texts import Chunk, text_in
 
-_NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)
 _FORM = f"Write {DATASETS}OWNER/NAME or {DATASETS}OWNER/NAME:SUBSET, as the hub has it."
 
 
 def name_of(corpus: CorpusRef) -> tuple[str, str | None]:
     """Name and subset; an EmbtieError for what is neither a data set's id nor a local folder."""
     name, _, subset = corpus.ref.removeprefix(DATASETS).partition(":")
-    if not (_NAME.fullmatch(name) or local_path(name).is_dir()):
+    if not name or not (_NAME.fullmatch(name) or local_path(name).is_dir()):
         raise EmbtieError(f"{short(name)} names no data set.", _FORM)
     check_dataset(name)
     return name, subset or None

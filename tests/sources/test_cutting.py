@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """Long texts are cut where no token is split, whatever the tokenizer."""
 
 import gzip

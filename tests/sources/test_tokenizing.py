@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """Tokenizers of models: as their own libraries cut texts, and without any of their code."""
 
 import gzip
@@ -139,7 +140,7 @@ def test_from_the_hub_come_tokenizer_files_alone_at_the_commit_of_the_model(
     hub.forget()
     assert ids(tokenizer_of(loaded), " the") == [VOCABULARY.index("Ġthe")]
     asked = {request.path.rsplit("/", 1)[-1] for request in hub.requests}
-    assert {"merges.txt", "vocab.json"} <= asked
+    assert "merges.txt" in asked  # what the tokens are shown from is here already
     assert not any(name.endswith(".safetensors") for name in asked)
     assert any(first in request.path for request in hub.requests)
     assert len(ids(tokenizer_of(ModelRef("owner/model")), " the")) == 3

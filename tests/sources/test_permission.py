@@ -1,0 +1,119 @@
+"""What a visitor of a served page may name, and what only the user of the machine."""
+
+from pathlib import Path
+
+import pytest
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.requests import CorpusRef
+from embtie_widgets.sources.corpora import Corpus, find_corpus
+from embtie_widgets.sources.permission import DATASETS, FOLDER, SERVED, is_served
+
+
+@pytest.fixture
+def texts(tmp_path: Path, monkeypatch) -> Path:
+    """A folder laid out by the owner, a secret beside it; nothing says yet that it is served."""
+    for name in (SERVED, FOLDER, DATASETS, "VOILA_BASE_URL", "VOILA_PREHEAT"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "texts"
+    (folder / "more").mkdir(parents=True)
+    (folder / "a.txt").write_text("a")
+    (folder / "more" / "b.txt").write_text("b")
+    (folder / "counts.csv").write_text("token,count\na,1\n")
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "circle.txt").symlink_to(folder / "circle.txt")
+    return folder
+
+
+@pytest.fixture
+def page(texts: Path, monkeypatch) -> Path:
+    """The same on a page that `embtie` serves."""
+    monkeypatch.setenv(SERVED, "1")
+    monkeypatch.setenv(FOLDER, str(texts))
+    return texts
+
+
+def found(ref: object) -> str:
+    corpus = find_corpus(CorpusRef(str(ref)))
+    return corpus.name
+
+
+def refused(ref: object) -> EmbtieError:
+    with pytest.raises(EmbtieError) as caught:
+        find_corpus(CorpusRef(str(ref)))
+    return caught.value
+
+
+@pytest.mark.parametrize("name", ["VOILA_BASE_URL", "VOILA_PREHEAT", SERVED])
+def test_a_kernel_of_voila_is_known_by_what_voila_sets(name, texts, monkeypatch):
+    assert not is_served()
+    monkeypatch.setenv(name, "1")
+    assert is_served()
+
+
+def test_the_user_of_the_machine_may_name_any_text(texts):
+    assert found(texts.parent / "secret.txt") == "secret.txt"
+    assert found(texts / "more") == "more"
+
+
+def test_a_name_in_the_owners_folder_means_the_same_with_and_without_a_page(
+    texts, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(FOLDER, str(texts))
+    assert found("a.txt") == "a.txt"
+    monkeypatch.setenv(SERVED, "1")
+    assert found("a.txt") == "a.txt"
+
+
+def test_a_visitor_may_name_what_lies_in_the_folder(page):
+    assert found("bundled").startswith("bundled")
+    assert found("a.txt") == found(page / "a.txt") == "a.txt"
+    assert found("more/b.txt") == found("more/../more/b.txt") == "b.txt"
+    assert isinstance(find_corpus(CorpusRef("more")), Corpus)
+    assert found("counts.csv") == "counts.csv"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{outside}/secret.txt",
+        "../secret.txt",
+        "more/../../secret.txt",
+        "link.txt",
+        "circle.txt",
+        "~/secret.txt",
+        "gone.txt",
+        "/etc/passwd",
+        "/proc/self/environ",
+        "x" * 300,
+    ],
+)
+def test_a_visitor_may_name_nothing_else_and_learns_nothing_of_it(name, page):
+    error = refused(name.format(outside=page.parent))
+    last = Path(name).name
+    assert error.message == (
+        "On a shared page only texts that its owner has laid out can be counted, and there is "
+        f"none called '{last}'."
+    )
+    assert str(page.parent) not in str(error)
+
+
+def test_without_a_folder_a_visitor_has_the_bundled_text_alone(texts, monkeypatch):
+    monkeypatch.chdir(texts)
+    monkeypatch.setenv(SERVED, "1")
+    assert found("bundled")
+    for name in ("a.txt", ".", str(texts / "a.txt")):
+        refused(name)
+
+
+def test_data_sets_are_opened_where_the_owner_says_so(page, monkeypatch):
+    monkeypatch.setattr("embtie_widgets.sources.data_sets.commit_of", lambda _name: "")
+    assert "not opened" in str(refused("datasets:owner/name"))
+    monkeypatch.setenv(DATASETS, "on")
+    assert found("datasets:owner/name") == "owner/name (train)"
+    assert "not opened" in str(refused(f"datasets:{page}"))
+    monkeypatch.chdir(page)
+    (page / "owner" / "name").mkdir(parents=True)
+    assert "not opened" in str(refused("datasets:owner/name"))
