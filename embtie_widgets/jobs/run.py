@@ -18,6 +18,12 @@ def look(request: Request) -> Any:
     return KINDS[request.kind].part("look")(request)
 
 
+def preview(request: Request) -> Request | None:
+    """The cheaper request whose result is shown while this one is under way, None without one."""
+    found: Request | None = KINDS[request.kind].part("preview")(request)
+    return found
+
+
 def first(request: Request) -> Any:
     """The result that ships with the package, None for all requests but a few; at once."""
     return KINDS[request.kind].part("first")(request)

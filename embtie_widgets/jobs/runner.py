@@ -6,12 +6,16 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs.processors import share_processors
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests import Request
+
+if TYPE_CHECKING:
+    from embtie_widgets.jobs.previews import Preview
 
 logger = logging.getLogger("embtie")
 _QUIET_SECONDS = 0.1
@@ -48,6 +52,9 @@ class Listener(Protocol):
     def progressed(self, stage: Stage) -> None:
         """The job has come so far."""
 
+    def previewed(self, preview: "Preview") -> None:
+        """There is something to show until the job has ended; called once at most."""
+
     def finished(self, outcome: Outcome) -> None:
         """The job has ended; called once."""
 
@@ -58,6 +65,7 @@ class Job:
 
     request: Request
     listener: Listener
+    previews: bool = False
     started: float = field(default_factory=time.monotonic)
     _closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -89,6 +97,12 @@ class Job:
             return
         self._now = (stage, done, total)
         self._tell()
+
+    def preview(self, preview: "Preview") -> None:
+        """Hand on what can be shown already, and stop when called off."""
+        if self._closed:
+            raise Cancelled
+        self.listener.previewed(preview)
 
     def _tell(self) -> None:
         """Say where the job is and how long that has taken."""
@@ -160,33 +174,34 @@ class Runner:
         self._executor = executor
         self._current: Job | None = None
 
-    def submit(self, request: Request, listener: Listener) -> Job:
-        """Start a request; its listener hears of progress and of the end."""
-        return self._start(_work, request, listener, self._executor or shared_executor())
+    def submit(self, request: Request, listener: Listener, previews: bool = True) -> Job:
+        """Start a request; its listener hears of progress, with `previews` of a preview where that
+        is worth the time, and of the end."""
+        job = Job(request, listener, previews)
+        return self._start(_work, job, self._executor or shared_executor())
 
     def look(self, request: Request, listener: Listener) -> Job:
-        """Look for the result of an earlier run, beside whatever is running."""
-        return self._start(_look, request, listener, self._executor or quick_executor())
+        """Look for the result of an earlier run, or for a preview, beside whatever is running."""
+        job = Job(request, listener, previews=True)
+        return self._start(_look, job, self._executor or quick_executor())
 
-    def _start(
-        self, work: Callable[[Job], None], request: Request, listener: Listener, where: Executor
-    ) -> Job:
+    def _start(self, work: Callable[[Job], None], job: Job, where: Executor) -> Job:
         if self._current is not None:
             self._current.drop()
-        self._current = job = Job(request, listener)
+        self._current = job
         where.submit(work, job)
         return job
 
 
 def _work(job: Job) -> None:
-    job.work(_run)
+    job.work(partial(_run_with_preview, tell=job.preview) if job.previews else _run)
 
 
 def _look(job: Job) -> None:
-    job.work(_look_up)
+    job.work(partial(_look_up, tell=job.preview))
 
 
-# The import of torch happens in these two, behind the first run, and never on the main thread.
+# The import of torch happens in these three, behind the first run, and never on the main thread.
 def _run(request: Request, *, progress: Progress) -> Any:
     share_processors()
     from embtie_widgets.jobs.run import run
@@ -194,12 +209,20 @@ def _run(request: Request, *, progress: Progress) -> Any:
     return run(request, progress=progress)
 
 
-def _look_up(request: Request, *, progress: Progress) -> Any:
+def _run_with_preview(
+    request: Request, *, progress: Progress, tell: "Callable[[Preview], None]"
+) -> Any:
     share_processors()
-    from embtie_widgets.jobs.run import look
+    from embtie_widgets.jobs.previews import run_with_preview
 
-    progress("looking for an earlier result", 0, 1)
-    return look(request)
+    return run_with_preview(request, progress, tell, told)
+
+
+def _look_up(request: Request, *, progress: Progress, tell: "Callable[[Preview], None]") -> Any:
+    share_processors()
+    from embtie_widgets.jobs.previews import look_with_preview
+
+    return look_with_preview(request, progress, tell)
 
 
 _executors: dict[str, Executor] = {}

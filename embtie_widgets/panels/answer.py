@@ -4,7 +4,10 @@ import threading
 from collections.abc import Callable
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.previews import Preview
 from embtie_widgets.jobs.runner import Outcome, Stage
+
+Word = Stage | Preview | Outcome
 
 
 class Answer:
@@ -17,7 +20,7 @@ class Answer:
     def __init__(
         self,
         post: Callable[[Callable[[], None]], None],
-        hear: Callable[["Answer", Stage | Outcome], None],
+        hear: Callable[["Answer", Word], None],
     ) -> None:
         self._post, self._hear = post, hear
         self.event = threading.Event()
@@ -26,6 +29,10 @@ class Answer:
     def progressed(self, stage: Stage) -> None:
         """The job has come so far."""
         self._post(lambda: self._hear(self, stage))
+
+    def previewed(self, preview: Preview) -> None:
+        """There is something to show already."""
+        self._post(lambda: self._hear(self, preview))
 
     def finished(self, outcome: Outcome) -> None:
         """The job has ended."""

@@ -96,7 +96,7 @@ class ExportBar(w.HBox):
         self._follow()
 
     def _follow(self) -> None:
-        self.code.text = to_code(self._state.request)
+        self.code.text = to_code(self._state.shared)
         for offer in self._offers:
             self.files[offer.label].disabled = not offer.needs(self._state)
 

@@ -9,6 +9,7 @@ import ipywidgets as w
 import traitlets as t
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.panels.state import PanelState
 
 
 def _same(value: Any) -> Any:
@@ -92,6 +93,42 @@ class Setting:
         if isinstance(self.usual, list):
             return [float(part) for part in text.split(",")]
         return text
+
+
+class Settings:
+    """All settings of a panel's view by name: `state.view` follows them, and a link sets them."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Setting],
+        state: PanelState,
+        callback: Callable[[Callable[..., Any]], Callable[..., None]],
+    ) -> None:
+        self._settings, self._state = dict(settings), state
+        for setting in self._settings.values():
+            setting.owner.observe(callback(lambda _: self._follow()), setting.trait)
+
+    def take(self, view: Mapping[str, str]) -> list[EmbtieError]:
+        """Set those that a link names, in the panel's order; what of it cannot be."""
+        known = {name: view[name] for name in self._settings if name in view}
+        failed = []
+        for name, text in known.items():
+            try:
+                self._settings[name].take(text)
+            except EmbtieError as error:
+                failed.append(error)
+        if len(known) < len(view):
+            failed.append(
+                EmbtieError(
+                    "The link holds settings of a view that this panel does not have.",
+                    "The rest of it is shown.",
+                )
+            )
+        return failed
+
+    def _follow(self) -> None:
+        texts = {name: setting.text() for name, setting in self._settings.items()}
+        self._state.view = {name: text for name, text in texts.items() if text is not None}
 
 
 def whole_if_it_is(value: float) -> float | int:

@@ -39,6 +39,8 @@ A panel is one measure, one chart and one short file:
         def selected(self):                     # light `self.state.lit` up
             self.chart.show(chart.spec(self.result, self.state.lit))
 
+   A kind whose exact run takes long names a cheaper request too (`preview`), whose result is shown
+   until the exact one is there; `part_of` says in the panel on how much of the whole it rests.
 5. Its name in `embtie_widgets/__init__.py` and its tab in `app/dashboard.py`.
 
 One with a number per token of a model pair stands on `panels/token_panel.py`, whose text goes on
@@ -46,16 +48,16 @@ from here; `panels/alignment.py` is such a panel.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import ipywidgets as w
 
-from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.run import estimate, first
 from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
-from embtie_widgets.panels.answer import Answer
+from embtie_widgets.panels.answer import Answer, Word
 from embtie_widgets.panels.exports import ExportBar, Offer
-from embtie_widgets.panels.fields import Binding, Field, Setting
+from embtie_widgets.panels.fields import Binding, Field, Setting, Settings
 from embtie_widgets.panels.guard import guard
 from embtie_widgets.panels.links import PanelLink
 from embtie_widgets.panels.notice import Notice, Outdated
@@ -64,7 +66,7 @@ from embtie_widgets.panels.selection import SelectionBar
 from embtie_widgets.panels.state import PanelState, ids_of
 from embtie_widgets.panels.style import style
 from embtie_widgets.panels.turns import Turns
-from embtie_widgets.panels.words import escape
+from embtie_widgets.panels.words import head
 from embtie_widgets.requests.link import Link
 from embtie_widgets.results import carried
 from embtie_widgets.widgets import KernelWatch, SliderNames
@@ -108,19 +110,19 @@ class Panel(w.VBox):
         self._binding = Binding(fields, self.callback(self._edited))
         self._binding.write(request)
         self.results = w.VBox(list(self.build_views())).add_class("ep-results")
-        self._settings = dict(self.build_settings())
-        for setting in self._settings.values():
-            setting.owner.observe(self.callback(self._looked_otherwise), setting.trait)
+        self._settings = Settings(self.build_settings(), self.state, self.callback)
         self.link = PanelLink(self.state, self.open_link, self.callback)
         offers = list(self.build_exports())
         self.exports = ExportBar(self.state, self.link.copy, offers, self.callback)
         unseen = [style(), SliderNames(), KernelWatch(), self.link.page]
-        super().__init__([*unseen, self._head(), self._body(controls)])
+        top = w.HTML(head(self.title, self.lead, self.help))
+        super().__init__([*unseen, top, self._body(controls)])
         self.add_class("embtie-panel")
         self.runbar.run.on_click(self.callback(self._run_clicked))
         self.runbar.cancel.on_click(self.callback(lambda _: self.cancel()))
         self.state.observe(
-            self.callback(self._restate), ["request", "result", "answered", "phase", "wanted"]
+            self.callback(self._restate),
+            ["request", "result", "answered", "preview_of", "phase", "wanted"],
         )
         self.state.observe(self.callback(self._reselect), ["selection", "found"])
         self.selection_bar.clear.on_click(self.callback(lambda _: self.state.choose(())))
@@ -150,6 +152,10 @@ class Panel(w.VBox):
 
     def selected(self) -> None:
         """Light `state.lit` up in every view; `selection_bar` is there to be placed among them."""
+
+    def part_of(self, result: Any) -> str:
+        """On how much of the whole a preview rests, such as "2,000 of 50,304 tokens"."""
+        return "a part of the whole"
 
     def edited(self) -> None:
         """Adapt the controls to one another after a change."""
@@ -200,9 +206,11 @@ class Panel(w.VBox):
         return self.result
 
     def start(self) -> Answer:
-        """Start the request and return at once; the page follows it."""
+        """Start the request and return at once; the page follows it.  A preview comes first where
+        the kind of request has one, unless something of this request is on the page already."""
         with self._turns.hold():
-            return self._started("running", self._runner.submit)
+            previews = not self.state.shows(self.request)
+            return self._started("running", partial(self._runner.submit, previews=previews))
 
     def cancel(self) -> None:
         """Stop the running job; the earlier result is kept."""
@@ -226,13 +234,6 @@ class Panel(w.VBox):
         return lambda *arguments: self._turns.post(lambda: guarded(*arguments))
 
     # How it works.
-
-    def _head(self) -> w.Widget:
-        text = (
-            f'<header class="ep-head"><h2>{escape(self.title)}</h2><p>{escape(self.lead)}</p>'
-            f"{_help(self.help)}</header>"
-        )
-        return w.HTML(text)
 
     def _body(self, controls: Iterable[w.Widget]) -> w.Widget:
         # Beside Run, where the eye is: above the results it would be scrolled out of sight.
@@ -296,18 +297,21 @@ class Panel(w.VBox):
         return answer
 
     def _restate(self, _change: Any) -> None:
-        dim = self.state.stale or (self.state.phase == "running" and self.result is not None)
+        state, shown = self.state, self.result is not None
+        dim = state.stale or (state.phase == "running" and shown and not state.previewing)
         (self.results.add_class if dim else self.results.remove_class)("ep-stale")
-        self.outdated.show(self.state)
+        self.outdated.show(state, self.part_of(self.result) if state.previewing else "")
 
-    def _heard(self, answer: Answer, word: Stage | Outcome) -> None:
+    def _heard(self, answer: Answer, word: Word) -> None:
         """A word of the run that counts; those of older ones are dropped."""
         if answer is not self._answer:
             return
         if isinstance(word, Stage):
             self.state.stage = word
-        else:
+        elif isinstance(word, Outcome):
             self._finished(word)
+        elif self.state.phase != "idle" and not self.state.shows(word.of):
+            self._take(word.result, word.request, word.of)
 
     def _finished(self, outcome: Outcome) -> None:
         """Show what came of a job; the panel is at rest only when that is whole on the page."""
@@ -316,7 +320,7 @@ class Panel(w.VBox):
             if outcome.error is not None:
                 self.notice.show(outcome.error)
             elif outcome.result is not None:
-                self._take(outcome)
+                self._take(outcome.result, outcome.request)
         finally:
             self.state.phase, self.state.stage = "idle", None
         found = outcome.error is not None or outcome.result is not None
@@ -325,10 +329,11 @@ class Panel(w.VBox):
         elif not outcome.cancelled:
             self._quick_or_expected()
 
-    def _take(self, outcome: Outcome) -> None:
-        self._draw(outcome.result)
+    def _take(self, result: Any, answered: Any, preview_of: Any = None) -> None:
+        self._draw(result)
         with self.state.hold_trait_notifications():
-            self.state.result, self.state.answered = outcome.result, outcome.request
+            self.state.result, self.state.answered = result, answered
+            self.state.preview_of = preview_of
         self._show_wanted()
 
     def _draw(self, result: Any) -> None:
@@ -357,32 +362,14 @@ class Panel(w.VBox):
 
     def _show_wanted(self) -> None:
         wanted = self.state.wanted
-        if wanted is None or wanted.request != self.state.answered:
+        if wanted is None or not self.state.shows(wanted.request):
             return
         known = len(getattr(self.result, "tokens", ()))
         if wanted.tokens:
             self.state.choose([i for i in wanted.tokens if i < known])
-        self._take_view(wanted.view)
+        for error in self._settings.take(wanted.view):
+            self.notice.show(error)
         self.state.wanted = None
-
-    def _take_view(self, view: Mapping[str, str]) -> None:
-        known = {name: view[name] for name in self._settings if name in view}
-        for name, text in known.items():
-            try:
-                self._settings[name].take(text)
-            except EmbtieError as error:
-                self.notice.show(error)
-        if len(known) < len(view):
-            self.notice.show(
-                EmbtieError(
-                    "The link holds settings of a view that this panel does not have.",
-                    "The rest of it is shown.",
-                )
-            )
-
-    def _looked_otherwise(self, _change: Any) -> None:
-        texts = {name: setting.text() for name, setting in self._settings.items()}
-        self.state.view = {name: text for name, text in texts.items() if text is not None}
 
     def _reselect(self, _change: Any) -> None:
         if not self._drawing:
@@ -391,9 +378,3 @@ class Panel(w.VBox):
     def _select_found(self, _click: Any) -> None:
         if self.state.found is not None:
             self.state.choose(self.state.found, only=True)
-
-
-def _help(text: str) -> str:
-    if not text:
-        return ""
-    return f"<details class='ep-help'><summary>How to read this</summary>{text}</details>"

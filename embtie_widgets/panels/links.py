@@ -32,7 +32,8 @@ class PanelLink:
         self.copy = CopyButton(label="Copy link", title=_TITLE, disabled=True).add_class("ep-link")
         self.page.observe(callback(lambda _: self._opened()), "page")
         state.observe(
-            callback(lambda _: self._follow()), ["request", "selection", "view", "wanted"]
+            callback(lambda _: self._follow()),
+            ["request", "answered", "preview_of", "selection", "view", "wanted"],
         )
 
     def _opened(self) -> None:
@@ -60,6 +61,6 @@ class PanelLink:
             if wanted is not None:
                 query = encode(wanted.request, wanted.tokens, wanted.view)
             else:
-                query = encode(shown.request, shown.selection, shown.view)
-            self.page.query = query or (bare(shown.request) if self.named else "")
+                query = encode(shown.shared, shown.selection, shown.view)
+            self.page.query = query or (bare(shown.shared) if self.named else "")
             self.copy.text = self.page.url

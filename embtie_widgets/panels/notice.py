@@ -28,21 +28,29 @@ class Notice(w.HTML):
 
 
 class Outdated(w.HTML):
-    """A line above a result that is not what the controls, or a link, ask for."""
+    """A line above a result that is not, or not yet, what the controls or a link ask for."""
 
     def __init__(self) -> None:
         super().__init__()
         self.add_class("ep-outdated")
 
-    def show(self, state: PanelState) -> None:
-        """Say so while it holds and nothing runs that would change it."""
-        if not state.stale or state.phase != "idle":
-            self.value = ""
-        elif state.wanted is not None:
-            self.value = _line("The result of this link is not here yet: press Run to make it.")
-        else:
-            self.value = _line("This result is of other settings: press Run for the new ones.")
+    def show(self, state: PanelState, part: str) -> None:
+        """Say so while it holds; `part` says on how much of the whole a preview rests."""
+        text = _preview_words(state, part) if state.previewing else _stale_words(state)
+        self.value = f'<p role="status">{escape(text)}</p>' if text else ""
 
 
-def _line(text: str) -> str:
-    return f'<p role="status">{escape(text)}</p>'
+def _preview_words(state: PanelState, part: str) -> str:
+    if state.phase == "running":
+        return f"Preview: {part}; the exact one is under way."
+    return f"Preview: {part}; press Run for the exact one."
+
+
+def _stale_words(state: PanelState) -> str:
+    """What the result shown is of; nothing while something runs that would change it."""
+    if not state.stale or state.phase != "idle":
+        return ""
+    if state.wanted is not None:
+        return "The result of this link is not here yet: press Run to make it."
+    shown = "result" if state.preview_of is None else "preview"
+    return f"This {shown} is of other settings: press Run for the new ones."

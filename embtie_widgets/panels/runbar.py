@@ -9,6 +9,8 @@ from embtie_widgets.panels.state import PanelState
 from embtie_widgets.panels.words import escape, seconds
 from embtie_widgets.progress import spoken
 
+_FOLLOWED = ["phase", "stage", "ended", "request", "answered", "preview_of"]
+
 
 class RunBar(w.HBox):
     """Shows the phase of a panel; what its buttons do is the panel's affair."""
@@ -24,7 +26,7 @@ class RunBar(w.HBox):
         self.text.add_class("ep-status")
         super().__init__([self.run, self.cancel, self.bar, self.text])
         self.add_class("ep-runbar")
-        state.observe(self._draw, ["phase", "stage", "ended", "request", "answered"])
+        state.observe(self._draw, _FOLLOWED)
         notice.observe(self._draw, "value")
         self._draw()
 
@@ -60,7 +62,10 @@ class RunBar(w.HBox):
             return "Failed; see the message."
         if self._notice.value:
             return "See the message."
-        if self._state.stale or ended is None:
+        previewed = self._state.previewing
+        if previewed and ended is not None and ended.cancelled and self._of_these(ended):
+            return "Cancelled; the preview is kept."
+        if self._state.stale or previewed or ended is None:
             said = "Settings changed: run to update." if self._state.stale else "Ready to run."
             return said + (f" Expected: {self._expected}." if self._expected else "")
         if ended.cancelled:
@@ -70,8 +75,10 @@ class RunBar(w.HBox):
     def _failed(self) -> bool:
         """Whether these very settings have failed."""
         ended = self._state.ended
-        same = ended is not None and ended.request == self._state.request
-        return same and ended.error is not None
+        return ended is not None and ended.error is not None and self._of_these(ended)
+
+    def _of_these(self, ended: Any) -> bool:
+        return bool(ended.request == self._state.request)
 
 
 def _bar(stage: Any) -> str:

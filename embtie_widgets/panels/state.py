@@ -12,6 +12,8 @@ class PanelState(t.HasTraits):
 
     request    what the controls say
     result     the last whole result, None before the first; `answered` is its request
+    preview_of  the request that the result shown is a preview of, None where it is no preview; then
+               `answered` is the cheaper request whose exact result it is
     phase      "idle", "running", or "looking" for the result of an earlier run
     stage      the last `Stage` of the running job, None in between
     ended      how the last job ended: its `Outcome`, None before the first
@@ -27,6 +29,7 @@ class PanelState(t.HasTraits):
     request = t.Any()
     result = t.Any(None)
     answered = t.Any(None)
+    preview_of = t.Any(None)
     phase = t.Enum(("idle", "running", "looking"), "idle")
     stage = t.Any(None)
     ended = t.Any(None)
@@ -40,7 +43,22 @@ class PanelState(t.HasTraits):
     @property
     def stale(self) -> bool:
         """Whether the result shown is of other settings than the controls say."""
-        return self.result is not None and self.answered != self.request
+        return self.result is not None and not self.shows(self.request)
+
+    @property
+    def previewing(self) -> bool:
+        """Whether what is shown is a preview of what the controls say."""
+        return self.preview_of is not None and bool(self.preview_of == self.request)
+
+    @property
+    def shared(self) -> Any:
+        """The request that links and code carry: that of the result shown, if it is a preview, else
+        what the controls say."""
+        return self.answered if self.previewing else self.request
+
+    def shows(self, request: Any) -> bool:
+        """Whether the result shown answers this request, be it by a preview."""
+        return request is not None and request in (self.answered, self.preview_of)
 
     @property
     def lit(self) -> frozenset[int]:

@@ -169,7 +169,7 @@ def test_the_clock_goes_on_through_a_stage_that_cannot_be_cut(monkeypatch):
 def test_a_part_that_cannot_be_imported_is_told_like_any_other_fault(
     monkeypatch, executor, logged_faults
 ):
-    monkeypatch.setitem(sys.modules, "embtie_widgets.jobs.run", None)
+    monkeypatch.setitem(sys.modules, "embtie_widgets.jobs.previews", None)
     ear = Ear()
     Runner(executor).submit(REQUEST, ear)
     assert ear.ended.wait(10)

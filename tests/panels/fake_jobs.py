@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.previews import Preview
 from embtie_widgets.jobs.runner import Outcome, Stage
 from tests.sample_results import pair_result
 
@@ -12,11 +13,15 @@ from tests.sample_results import pair_result
 class FakeJob:
     request: Any
     listener: Any
+    previews: bool = False
     cancelled: bool = False
     dropped: bool = False
 
     def progress(self, stage: str = "products", done: int = 1, total: int = 4) -> None:
         self.listener.progressed(Stage(stage, done, total, 2.0, 6.0))
+
+    def preview(self, request: Any, result: Any) -> None:
+        self.listener.previewed(Preview(self.request, request, result))
 
     def finish(self, result: Any = None) -> None:
         result = pair_result(map=self.request.map) if result is None else result
@@ -52,8 +57,8 @@ class FakeRunner:
             self.looks[-1].find_nothing()
         return self.looks[-1]
 
-    def submit(self, request: Any, listener: Any) -> FakeJob:
-        self.jobs.append(FakeJob(request, listener))
+    def submit(self, request: Any, listener: Any, previews: bool = True) -> FakeJob:
+        self.jobs.append(FakeJob(request, listener, previews))
         if self.at_once:
             self.jobs[-1].finish()
         return self.jobs[-1]

@@ -296,7 +296,7 @@ def test_run_waits_returns_the_result_and_raises_what_went_wrong(runner: FakeRun
     panel = ToyPanel(ToyRequest(), **parts(runner, Cost()))
     assert panel.run() is panel.result
 
-    def fail(request: Any, listener: Any) -> Any:
+    def fail(request: Any, listener: Any, previews: bool) -> Any:
         runner.jobs.append(runner.jobs[-1].__class__(request, listener))
         runner.jobs[-1].fail("gone")
         return runner.jobs[-1]

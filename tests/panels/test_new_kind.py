@@ -2,117 +2,26 @@
 
 import io
 import json
-import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
-import ipywidgets as w
 import numpy as np
 import pandas as pd
 import pytest
 
 import embtie_widgets as ew
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.jobs.cache import kept_or_made
-from embtie_widgets.jobs.estimate import Estimate
-from embtie_widgets.panels.exports import Offer, csv_offer, page_offer
-from embtie_widgets.panels.fields import Field, Setting, labelled, section
-from embtie_widgets.panels.frame import Panel
-from embtie_widgets.progress import Progress
-from embtie_widgets.requests import ModelRef, Request, fields, read_request
+from embtie_widgets.requests import read_request
 from embtie_widgets.requests.code import to_code
-from embtie_widgets.requests.kinds import KINDS, Kind
+from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.requests.link import decode, encode
 from embtie_widgets.requests.reading import to_json
-from embtie_widgets.results.storage import storable
-
-NANO = ModelRef("nano-tied")
-
-
-@dataclass(frozen=True)
-class LengthRequest(Request):
-    """How long the rows of a model are, in some norm."""
-
-    model: ModelRef = NANO
-    power: float = 2.0
-
-    kind: ClassVar[str] = "length"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "power", fields.number("power", self.power, 1.0, 8.0))
-
-
-@storable
-@dataclass(frozen=True)
-class Lengths:
-    length: np.ndarray
-    tokens: tuple[bytes | None, ...]
-    settings: dict[str, Any] = field(default_factory=dict)
-    hashes: dict[str, str] = field(default_factory=dict)
-
-    def to_frame(self) -> pd.DataFrame:
-        return pd.DataFrame({"length": self.length})
-
-    def facts(self) -> dict[str, Any]:
-        return {"mean": self.length.mean(), "settings": self.settings, "hashes": self.hashes}
-
-
-made: list[LengthRequest] = []
-
-
-def run_length(request: LengthRequest, progress: Progress) -> Lengths:
-    def make() -> Lengths:
-        made.append(request)
-        progress("measuring", 0, 1)
-        length = np.arange(1.0, 6.0) ** request.power
-        return Lengths(length, (b"a", b"b", b"c", None, b"e"), request.to_dict())
-
-    result: Lengths = kept_or_made(request, {"matrix": "aa"}, make)
-    return result
-
-
-def estimate_length(request: LengthRequest) -> Estimate:
-    return Estimate(0.1 if request.power < 8 else 60.0, 1000)
-
-
-def length_page(result: Lengths, settings: str) -> str:
-    return f"<p>{result.length.sum()}</p>{settings}"
-
-
-class LengthPanel(Panel):
-    title = "Lengths"
-
-    def __init__(self, request: LengthRequest | None = None) -> None:
-        super().__init__(LengthRequest() if request is None else request)
-        self.begin()
-
-    def build_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
-        self.power = labelled(w.FloatText(description="power"), "Which norm")
-        return {"power": Field(self.power)}, [section("Norm", self.power)]
-
-    def build_views(self) -> Iterable[w.Widget]:
-        self.text, self.digits = w.HTML(), w.IntText(3)
-        return [self.text, self.digits]
-
-    def build_settings(self) -> Mapping[str, Setting]:
-        return {"digits": Setting(self.digits, "value", 3)}
-
-    def build_exports(self) -> Iterable[Offer]:
-        return [csv_offer(), page_offer()]
-
-    def draw(self, result: Lengths) -> None:
-        self.text.value = f"{result.length.sum():.{self.digits.value}f}"
+from tests.panels.length_kind import LengthPanel, LengthRequest, entry, made
 
 
 @pytest.fixture(autouse=True)
 def known_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "length_kind", sys.modules[__name__])
-    parts = {"run": "run_length", "estimate": "estimate_length", "page": "length_page"}
-    entry = Kind(LengthRequest, **{name: f"length_kind:{part}" for name, part in parts.items()})
-    monkeypatch.setitem(KINDS, "length", entry)
+    monkeypatch.setitem(KINDS, "length", entry("run", "estimate", "page"))
     made.clear()
 
 
@@ -167,5 +76,5 @@ def test_every_kind_is_told_by_name_and_all_its_parts_are_there() -> None:
     for name, kind in KINDS.items():
         assert kind.request.kind == name
         assert read_request({"embtie": 1, "kind": name}) == kind.request()
-        for part in ("run", "look", "first", "estimate", "page", "text"):
+        for part in ("run", "look", "first", "estimate", "preview", "page", "text"):
             assert callable(kind.part(part))

@@ -24,7 +24,7 @@ from tests.sources.models import saved as saved_model
 class Direct(FakeRunner):
     """Carries each request out on the spot."""
 
-    def submit(self, request: ParametersRequest, listener: object) -> FakeJob:
+    def submit(self, request: ParametersRequest, listener: object, previews: bool) -> FakeJob:
         job = FakeJob(request, listener)
         self.jobs.append(job)
         job.finish(run(request))

@@ -1,0 +1,76 @@
+"""Something to see while the exact answer is under way: a cheaper run comes first.
+
+Which request the cheaper one is, its kind says (`Kind.preview`).  Its result is kept under that
+request and never as an answer to the exact one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from embtie_widgets.errors import Cancelled
+from embtie_widgets.jobs import run as doors
+from embtie_widgets.progress import Progress
+from embtie_widgets.requests import Request
+
+# An exact run of less than this is waited for.
+WORTH_SECONDS = 2.0
+_LOOKING = "looking for an earlier result"
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The result of `request`, shown until that of the exact one, `of`, is there."""
+
+    of: Request
+    request: Request
+    result: Any
+
+
+Tell = Callable[[Preview], None]
+
+
+def run_with_preview(
+    request: Request, progress: Progress, tell: Tell, failed: Callable[[Exception], Any]
+) -> Any:
+    """The result of a request, after its preview was told where one is worth the time.
+
+    A preview that goes wrong goes to `failed` and keeps nothing back.
+    """
+    sketch = doors.preview(request)
+    if sketch is not None:
+        try:
+            _run_preview(request, sketch, progress, tell)
+        except Cancelled:
+            raise
+        except Exception as fault:
+            failed(fault)
+    return doors.run(request, progress=progress)
+
+
+def look_with_preview(request: Request, progress: Progress, tell: Tell) -> Any | None:
+    """What an earlier run has left; where that is nothing, a preview that was left is told."""
+    progress(_LOOKING, 0, 1)
+    found = doors.look(request)
+    sketch = doors.preview(request) if found is None else None
+    if sketch is not None and _is_worth_it(request):
+        kept = doors.look(sketch)
+        if kept is not None:
+            tell(Preview(request, sketch, kept))
+    return found
+
+
+def _run_preview(request: Request, sketch: Request, progress: Progress, tell: Tell) -> None:
+    progress(_LOOKING, 0, 1)
+    # This opens the models where they are at hand, and the cost is known from then on.
+    if doors.look(request) is None and _is_worth_it(request):
+        tell(Preview(request, sketch, doors.run(sketch, progress=_of_preview(progress))))
+
+
+def _is_worth_it(request: Request) -> bool:
+    cost = doors.estimate(request)
+    return cost is None or cost.seconds >= WORTH_SECONDS
+
+
+def _of_preview(progress: Progress) -> Progress:
+    return lambda stage, done, total: progress(f"preview: {stage}", done, total)
