@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from embtie_widgets.measures.neighbours import knn_overlap
     from embtie_widgets.measures.spectra import spectrum
     from embtie_widgets.measures.subspaces import subspace_overlap
+    from embtie_widgets.measures.omnibus import spectral_distance
     from embtie_widgets.panels.alignment import AlignmentPanel
     from embtie_widgets.panels.checkpoints import CheckpointsPanel
     from embtie_widgets.panels.norms import NormFrequencyPanel
@@ -69,6 +70,7 @@ _HOME = {
     "run": "jobs.run",
     "spectrum": "measures.spectra",
     "subspace_overlap": "measures.subspaces",
+    "spectral_distance": "measures.omnibus",
     "supported_families": "jobs.families",
     "train_twins": "training.twins",
 }
@@ -103,6 +105,7 @@ __all__ = [
     "run",
     "spectrum",
     "subspace_overlap",
+    "spectral_distance",
     "supported_families",
     "train_twins",
 ]
