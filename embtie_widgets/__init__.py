@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from embtie_widgets.measures.isotropy import isotropy
     from embtie_widgets.measures.means import bound_ratio, center, mean_share
     from embtie_widgets.measures.neighbours import knn_overlap
+    from embtie_widgets.measures.omnibus import spectral_distance
     from embtie_widgets.measures.spectra import spectrum
     from embtie_widgets.measures.subspaces import subspace_overlap
-    from embtie_widgets.measures.omnibus import spectral_distance
     from embtie_widgets.panels.alignment import AlignmentPanel
     from embtie_widgets.panels.checkpoints import CheckpointsPanel
     from embtie_widgets.panels.norms import NormFrequencyPanel
@@ -103,9 +103,9 @@ __all__ = [
     "parameters",
     "register_family",
     "run",
+    "spectral_distance",
     "spectrum",
     "subspace_overlap",
-    "spectral_distance",
     "supported_families",
     "train_twins",
 ]

@@ -99,7 +99,8 @@ class Krylov:
     def _random(self, columns: int) -> torch.Tensor:
         size = len(self._basis)
         drawn = torch.randn(size, columns, generator=self._generator, dtype=torch.float64)
-        return (drawn / size**0.5).to(self._basis)
+        started: torch.Tensor = (drawn / size**0.5).to(self._basis)
+        return started
 
     def _clear(self, block: torch.Tensor, low: int = 0) -> torch.Tensor:
         """Take the vectors from `low` on out of the block, in place; what was in it."""
