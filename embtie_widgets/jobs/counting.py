@@ -56,7 +56,7 @@ def count_tokens(corpus: Any, model: ModelRef | Loaded, progress: Progress = sil
     if isinstance(source, Path):
         return _of_ready(read_counts(source, loaded), loaded, corpus)
     tokenizer = tokenizer_of(loaded, progress)
-    return _fitted(_by_id(source, tokenizer, progress), loaded, corpus)
+    return _fitted(_by_id(source, tokenizer, progress), source, loaded, corpus)
 
 
 def estimate_counting(corpus: Any) -> Estimate | None:
@@ -205,7 +205,7 @@ def _forced_notes(forced: int) -> tuple[str, ...]:
     return (f"The text has stretches without a place to cut; {forced} cuts may split a token.",)
 
 
-def _fitted(by_id: Counts, loaded: Loaded, corpus: CorpusRef) -> Counts:
+def _fitted(by_id: Counts, source: Corpus, loaded: Loaded, corpus: CorpusRef) -> Counts:
     """The same counts by the rows of this model; what has no row is told apart."""
     rows = len(loaded.input)
     counts = np.zeros(rows, np.int64)
@@ -217,8 +217,9 @@ def _fitted(by_id: Counts, loaded: Loaded, corpus: CorpusRef) -> Counts:
         by_id,
         counts=counts,
         unknown=unknown,
+        name=source.name,
         tokens=None if loaded.tokens is None else tuple(loaded.tokens),
-        notes=(*by_id.notes, *notes),
+        notes=(*source.notes, *by_id.notes, *notes),
         settings={
             "corpus": corpus.to_dict(),
             "model": loaded.name,
