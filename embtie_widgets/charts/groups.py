@@ -7,7 +7,7 @@ import numpy as np
 from embtie_widgets.charts.sentences import label
 from embtie_widgets.charts.theme import COMPARISONS, MATRICES, ROLES
 from embtie_widgets.results import PairResult
-from embtie_widgets.results.groups import KINDS, groups_of
+from embtie_widgets.results.groups import BY_KIND, KINDS, groups_of
 
 Vector = np.ndarray[Any, np.dtype[Any]]
 EVERY = "every token"
@@ -42,6 +42,19 @@ def choices(result: PairResult | None, kept: str = "") -> list[tuple[str, str]]:
     return found + gone
 
 
+def group_text(result: PairResult, heading: str = BY_KIND) -> str:
+    """The means of these groups as lines of plain text, empty where there are none."""
+    import pandas as pd
+
+    groups = [group for group in result.groups if group["by"] == heading]
+    lines = [
+        {heading: group["group"], "tokens": f"{group['tokens']:,}"}
+        | {label(name): _plain(group[name]) for name in group["scored"]}
+        for group in groups
+    ]
+    return pd.DataFrame(lines).to_string(index=False) if lines else ""
+
+
 def members(result: PairResult, name: str) -> Vector:
     """The places (rising) of the tokens of one group."""
     mask = groups_of(result).get(name)
@@ -74,3 +87,7 @@ def _mean(group: dict[str, Any], name: str) -> list[str]:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}".replace("-", "−")
+
+
+def _plain(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from embtie_widgets.charts.groups import group_text
 from embtie_widgets.cli import files
 from embtie_widgets.cli.line import ProgressLine
 from embtie_widgets.jobs.processors import share_processors
@@ -31,11 +32,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def describe(request: AlignRequest, result: "PairAlignment") -> str:
-    """The models, the settings, the numbers with hold-out and floor, and every note."""
+    """The models, the settings, the numbers with hold-out and floor, kinds, and every note."""
     paragraphs = [
         "\n".join(f"{name}: {_model(known)}" for name, known in result.models.items()),
         _settings(request, result),
         _table(result),
+        group_text(result),
         "tokens: " + ", ".join(f"{count:,} {_word(kind)}" for kind, count in result.counts.items()),
         "\n".join(f"note: {note}" for note in result.notes),
     ]

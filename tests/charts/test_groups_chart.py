@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from embtie_widgets.charts.groups import choices, group_table
+from embtie_widgets.charts.groups import choices, group_table, group_text
 from embtie_widgets.measures.statistics import group_means
 from embtie_widgets.results.groups import BY_FREQUENCY, BY_KIND, KINDS
 from tests.sample_results import pair_result
@@ -65,3 +65,14 @@ def test_a_choice_that_a_result_has_none_of_stays_and_says_so() -> None:
 def test_a_result_without_groups_makes_an_empty_table() -> None:
     nothing = dataclasses.replace(pair_result(), groups=())
     assert group_table(nothing, BY_KIND)["rows"] == []
+
+
+def test_as_text_a_group_has_a_line_of_its_own() -> None:
+    result = pair_result()
+    heads, *lines = group_text(result).splitlines()
+    assert " ".join(heads.split()) == "kind of token tokens In → Out Out → Tied In → Tied"
+    kinds = [group for group in result.groups if group["by"] == BY_KIND]
+    assert len(lines) == len(kinds)
+    for line, group in zip(lines, kinds, strict=True):
+        assert line.split()[:-3] == [*group["group"].split(), f"{group['tokens']:,}"]
+    assert group_text(dataclasses.replace(result, groups=())) == ""

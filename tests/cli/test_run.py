@@ -42,6 +42,15 @@ def test_the_numbers_are_printed_beside_hold_out_and_floor(
     assert mean > held_out > floor
 
 
+def test_the_kinds_of_tokens_are_printed_with_their_means(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", written(tmp_path, to_json(REQUEST))]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["number", "22"] in [line[:2] for line in lines]
+    assert ["word", "start", "2,055"] in [line[:3] for line in lines]
+
+
 def test_without_a_hold_out_there_is_a_dash(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
