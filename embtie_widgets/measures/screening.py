@@ -97,15 +97,19 @@ def _middle(points: Points) -> torch.Tensor:
 
 
 class Best:
-    """The best candidates so far of each asking point, and what another one must reach."""
+    """The best candidates so far of each asking point, and what another one must reach.
 
-    def __init__(self, asking: int, k: int, room: int, slack: torch.Tensor, own: torch.Tensor):
-        like = {"dtype": slack.dtype, "device": slack.device}
+    slack (n,) is that of all points, own (m,) that of those that ask.
+    """
+
+    def __init__(
+        self, asking: int, k: int, room: int, slack: torch.Tensor, own: torch.Tensor
+    ) -> None:
         self.k, self.room, self.slack, self.own = k, room, slack, own
-        self.upper = torch.full((asking, room), -torch.inf, **like)
-        self.ids = torch.zeros(asking, room, dtype=torch.int32, device=slack.device)
-        self.needed = torch.full((asking,), -torch.inf, **like)
-        self.let_go = torch.full((asking,), -torch.inf, **like)
+        self.upper = slack.new_full((asking, room), -torch.inf)
+        self.ids = slack.new_zeros((asking, room), dtype=torch.int32)
+        self.needed = slack.new_full((asking,), -torch.inf)
+        self.let_go = slack.new_full((asking,), -torch.inf)
 
     def merge(self, rows: "slice | torch.Tensor", upper: torch.Tensor, ids: torch.Tensor) -> None:
         """Take in new bounds (m, c) of the others ids (m, c) for these rows (m,)."""
@@ -214,7 +218,7 @@ def screen_some(
     planes = Planes(points, like)
     blocks = _blocks(planes.height, like)
     product = Product(blocks[0].stop, like)
-    found = []
+    found: list[Candidates] = []
     for some in asking.split(blocks[0].stop):
         here = planes.made(some)
         best = Best(len(some), k, room, planes.slack, planes.slack[some])
@@ -230,10 +234,9 @@ def screen_some(
             progress(STAGE, done, len(blocks) * len(asking))
         found.append(best.candidates(len(points)))
     return Candidates(
-        *(
-            torch.cat([getattr(part, name) for part in found])
-            for name in ("ids", "real", "complete")
-        )
+        torch.cat([part.ids for part in found]),
+        torch.cat([part.real for part in found]),
+        torch.cat([part.complete for part in found]),
     )
 
 

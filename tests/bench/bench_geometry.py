@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ def knn_growth(given: argparse.Namespace) -> None:
     """How the time of one overlap grows with V and d."""
     for rows, width in ((6_288, 512), (12_576, 512), (25_152, 512), (12_576, 1024), (12_576, 2048)):
         x, y = related(rows, width)
-        times, _ = best(given.repeat, ours=lambda x=x, y=y: ew.knn_overlap(x, y))
+        times, _ = best(given.repeat, ours=partial(ew.knn_overlap, x, y))
         rate = 2 * rows**2 * width / times["ours"] / 1e9
         row(f"{rows:,} x {width:,}: V^2 d operations a matrix, in 1e9 / s", rate)
 
