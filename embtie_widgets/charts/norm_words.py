@@ -66,12 +66,11 @@ def _listed(names: list[str]) -> str:
 
 def caption(result: PairNorms) -> str:
     """What the picture rests on, as plain text: n, models, corpus, windows, seed."""
-    first = next(iter(result.matrices.values()))
-    seen, apart = first.correlation.tokens, first.unseen.rows
+    seen = int((result.token_counts > 0).sum())
     left = max(sum(one.settings["rows_left_out"].values()) for one in result.matrices.values())
     facts = [
-        f"n = {seen:,} tokens that occur, {apart:,} that do not"
-        + (f", up to {left:,} left out" if left else ""),
+        f"n = {seen:,} tokens that occur, {len(result.tokens) - seen:,} that do not"
+        + (f" (up to {left:,} of them without a norm)" if left else ""),
         " and ".join(model_names(result)),
         corpus(result),
         "lines are running medians and areas quartiles, in windows of equally many tokens",
