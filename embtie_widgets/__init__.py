@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from embtie_widgets.measures.subspaces import subspace_overlap
     from embtie_widgets.panels.alignment import AlignmentPanel
     from embtie_widgets.panels.checkpoints import CheckpointsPanel
+    from embtie_widgets.panels.geometry import GeometryPanel
     from embtie_widgets.panels.norms import NormFrequencyPanel
     from embtie_widgets.panels.parameters import ParametersPanel
     from embtie_widgets.requests import (
         AlignRequest,
         CheckpointsRequest,
         CorpusRef,
+        GeometryRequest,
         ModelRef,
         NormFrequencyRequest,
         ParametersRequest,
@@ -47,6 +49,8 @@ _HOME = {
     "CheckpointsRequest": "requests",
     "CorpusRef": "requests",
     "EmbtieError": "errors",
+    "GeometryPanel": "panels.geometry",
+    "GeometryRequest": "requests",
     "ModelRef": "requests",
     "NormFrequencyPanel": "panels.norms",
     "NormFrequencyRequest": "requests",
@@ -82,6 +86,8 @@ __all__ = [
     "CheckpointsRequest",
     "CorpusRef",
     "EmbtieError",
+    "GeometryPanel",
+    "GeometryRequest",
     "ModelRef",
     "NormFrequencyPanel",
     "NormFrequencyRequest",

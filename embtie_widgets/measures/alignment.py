@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.hashing import LazyHashes
 from embtie_widgets.measures.fitting import Fitted, fit_pairs
+from embtie_widgets.measures.hashes import watched
 from embtie_widgets.measures.maps import TOLERANCE
-from embtie_widgets.measures.matrices import as_matrix, prepare, survey
+from embtie_widgets.measures.matrices import as_matrix, prepare
 from embtie_widgets.measures.moments import Pair
 from embtie_widgets.measures.plan import Plan, Settings
 from embtie_widgets.measures.scoring import cosines
@@ -99,17 +99,9 @@ def align_many(
     return {pair: replace(one, hashes=_hashes(plan, pair, values)) for pair, one in found.items()}
 
 
-def _hashes(plan: Plan, pair: Pair, values: Mapping[str, Any]) -> LazyHashes:
-    """Of source and target as they were when they were measured, which their norms tell."""
+def _hashes(plan: Plan, pair: Pair, values: Mapping[str, Any]) -> Mapping[str, str]:
     norms = {name: plan.matrices[name].norms for name in pair}
-
-    def same(name: str, matrix: torch.Tensor) -> bool:
-        now = survey(matrix)[0]
-        return now.shape == norms[name].shape and torch.allclose(
-            now, norms[name], rtol=1e-6, atol=0.0, equal_nan=True
-        )
-
-    return LazyHashes({name: values[name] for name in pair}, as_matrix, same)
+    return watched({name: values[name] for name in pair}, norms)
 
 
 def _check_heights(tensors: Mapping[str, torch.Tensor]) -> None:

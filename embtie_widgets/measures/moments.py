@@ -57,6 +57,11 @@ class Moments:
             {k: v - float(self.sums[k].square().sum()) / n for k, v in self.square.items()},
         )
 
+    def shifts(self) -> dict[str, torch.Tensor]:
+        """By matrix name, (d,): how far the mean of these n rows is from where the sums are
+        about."""
+        return {name: total / max(self.n, 1) for name, total in self.sums.items()}
+
 
 @dataclass(frozen=True)
 class Arithmetic:

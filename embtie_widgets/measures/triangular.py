@@ -2,6 +2,7 @@
 
 import torch
 
+from embtie_widgets.measures.matrices import Matrix, Rows
 from embtie_widgets.measures.scoring import Side
 from embtie_widgets.progress import Progress, silent
 
@@ -28,3 +29,16 @@ def triangular_factors(
         done = min(done + _ROWS, n)
         progress("factorising", done, n)
     return triangle, rotated
+
+
+def triangle_of(matrix: Matrix, rows: Rows, progress: Progress = silent) -> torch.Tensor:
+    """R (d, d) alone of these rows, in float64: their singular values without squaring them."""
+    like = torch.empty(0, dtype=torch.float64)
+    triangle = torch.zeros(0, matrix.width, dtype=torch.float64)
+    done, n = 0, len(rows)
+    for numbers in rows.blocks(_ROWS):
+        stacked = torch.cat([triangle, matrix.block(numbers, like)])
+        triangle = torch.linalg.qr(stacked, mode="r").R
+        done = min(done + _ROWS, n)
+        progress("factorising", done, n)
+    return triangle
