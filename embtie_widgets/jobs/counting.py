@@ -1,6 +1,7 @@
 """From a text to how often each row's token occurs in it."""
 
 import hashlib
+import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from embtie_widgets.jobs.cache import keep, recall
 from embtie_widgets.jobs.estimate import Estimate
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import CorpusRef, ModelRef
-from embtie_widgets.requests.corpus import OWN
+from embtie_widgets.requests.corpus import DATASETS, OWN
 from embtie_widgets.results import Counts
 from embtie_widgets.results.storage import storable
 from embtie_widgets.sources.corpora import Corpus, find_corpus
@@ -28,7 +29,9 @@ from embtie_widgets.sources.tokenizing import ModelTokenizer, tokenizer_of
 
 # Raise it whenever the same text by the same tokenizer gives other counts than before.
 VERSION = 1
-BATCH = 2**21
+# Letters that are encoded at once: a part of a second's work, so that it can be stopped.
+BATCH = min(2**18 * (os.cpu_count() or 1), 2**22)
+_BATCH_BYTES = 60  # for each of its letters, as measured
 _BETWEEN = b"\x1e"
 
 
@@ -60,14 +63,23 @@ def count_tokens(corpus: Any, model: ModelRef | Loaded, progress: Progress = sil
 
 
 def estimate_counting(corpus: Any) -> Estimate | None:
-    """Seconds and bytes that counting will take at most; None where the size is not known."""
+    """Seconds and bytes that counting will take at most; None where the size is not known.
+
+    No network is asked: of a data set only its limit is known.
+    """
     ref = CorpusRef.from_value(corpus)
     if ref.ref == OWN:
         return Estimate(0.0, 0)
+    if ref.ref.startswith(DATASETS):
+        return _estimate(ref.limit_mb * 10**6)
     source = find_corpus(ref)
     if isinstance(source, Path):
         return Estimate(1.0, 2 * source.stat().st_size)
-    return Estimate(1.0 + source.text / speed.rate, 100 * BATCH) if source.text else None
+    return _estimate(source.text)
+
+
+def _estimate(size: int) -> Estimate | None:
+    return Estimate(1.0 + size / speed.rate, _BATCH_BYTES * BATCH) if size else None
 
 
 class _Speed:

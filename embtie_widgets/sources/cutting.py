@@ -14,7 +14,7 @@ from embtie_widgets.sources.texts import Chunk
 
 Encode = Callable[[list[str]], list[list[int]]]
 
-PIECE, WINDOW, FURTHEST = 2**16, 256, 2**20
+PIECE, WINDOW, FURTHEST = 2**14, 256, 2**20
 _TRIES = 3
 _PLACES = tuple(
     map(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tokenizers import Tokenizer
 
@@ -47,15 +48,34 @@ class ModelTokenizer:
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """The ids of each text, on all processors."""
-        found = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        try:
+            found = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        except Exception:  # the library raises bare exceptions
+            raise EmbtieError(
+                f"The tokenizer of {self.name} fails on this text: it has no token for a part of "
+                "it.",
+                _READY,
+            ) from None
         return [encoding.ids for encoding in found]
+
+
+_known: WeakKeyDictionary[Loaded, ModelTokenizer] = WeakKeyDictionary()
 
 
 def tokenizer_of(model: ModelRef | Loaded, progress: Progress = silent) -> ModelTokenizer:
     """The model's own tokenizer; an EmbtieError where there is none that can be read.
 
     From the hub come its tokenizer files alone, at the commit that the model was loaded from.
+    That of a loaded model is read once.
     """
+    if not isinstance(model, Loaded):
+        return _read(model, progress)
+    if model not in _known:
+        _known[model] = _read(model, progress)
+    return _known[model]
+
+
+def _read(model: ModelRef | Loaded, progress: Progress) -> ModelTokenizer:
     ref = model if isinstance(model, ModelRef) else model.origin
     if ref is None:
         raise EmbtieError("A model in memory brings no tokenizer that could cut texts.", _READY)

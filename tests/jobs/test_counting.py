@@ -321,7 +321,8 @@ def test_an_estimate_grows_with_the_text_and_learns_the_speed(text_file, monkeyp
 
 
 def test_the_size_of_a_data_set_is_not_known(monkeypatch):
-    monkeypatch.setattr("embtie_widgets.sources.data_sets.commit_of", lambda _name: "")
+    asked = "embtie_widgets.sources.data_sets.commit_of"
+    monkeypatch.setattr(asked, lambda _name: pytest.fail("the network was asked"))
     assert estimate_counting("datasets:owner/name") is None
     assert estimate_counting(CorpusRef("datasets:owner/name", limit_mb=9)).seconds > 1
 

@@ -12,7 +12,6 @@ from embtie_widgets.requests.kinds import KINDS, Kind
 from embtie_widgets.requests.link import decode, encode
 from embtie_widgets.requests.reading import read_request, to_json
 
-
 _MODEL, _CORPUS = ModelRef("nano-tied"), CorpusRef("bundled")
 
 

@@ -287,3 +287,15 @@ def test_the_matrices_are_not_touched(tmp_path):
     before = loaded.input.clone()
     tokenizer_of(loaded)
     assert torch.equal(loaded.input, before)
+
+
+def test_the_tokenizer_of_a_loaded_model_is_read_once():
+    loaded = ew.load("nano-tied")
+    assert tokenizer_of(loaded) is tokenizer_of(loaded)
+
+
+def test_a_text_that_no_token_stands_for_is_a_sentence(checkpoint):
+    made = Tokenizer(models.WordLevel({"a": 0}, unk_token="<none>"))
+    made.save(str(checkpoint / "tokenizer.json"))
+    with pytest.raises(EmbtieError, match="tokenizer of model fails on this text"):
+        tokenizer_of(ModelRef(str(checkpoint))).encode(["a b"])
