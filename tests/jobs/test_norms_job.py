@@ -197,7 +197,7 @@ def test_a_corpus_that_is_not_there_is_told_before_a_model_is_loaded(
     asked: NormFrequencyRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job, "open_pair", lambda *_: pytest.fail("a model was loaded"))
-    with pytest.raises(EmbtieError, match="gone.txt"):
+    with pytest.raises(EmbtieError, match=r"gone\.txt"):
         ew.run(replace(asked, corpus="gone.txt"))
 
 
