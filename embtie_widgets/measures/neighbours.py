@@ -13,6 +13,7 @@ from embtie_widgets.measures.participants import check_k, duplicate_rows, usable
 from embtie_widgets.measures.points import points_of
 from embtie_widgets.measures.statistics import bootstrap_interval
 from embtie_widgets.progress import Progress, silent
+from embtie_widgets.results.alignment import Vector
 from embtie_widgets.results.neighbours import KnnOverlap, NeighbourLists, Neighbours
 
 METRICS = ("cosine", "euclidean")
@@ -72,28 +73,36 @@ def neighbour_lists(
     if usable is not None:
         mask, left_out = _restricted(mask, left_out, usable)
     check_k(k, int(mask.sum()), left_out)
-    where = pick_device(device)
     asked = np.arange(len(matrix)) if queries is None else _row_numbers(queries, len(matrix))
-    points = points_of(matrix, mask, metric, center)
-    taking = mask[asked].numpy()
-    place = mask.cumsum(0) - 1
+    settings = {"k": k, "metric": metric, "center": center, "rows_left_out": left_out}
+    return _lists(matrix, mask, asked, settings, pick_device(device), progress)
+
+
+def _lists(
+    matrix: torch.Tensor,
+    usable: torch.Tensor,
+    asked: Vector,
+    settings: dict[str, Any],
+    device: torch.device,
+    progress: Progress,
+) -> NeighbourLists:
+    """What was asked, all of it checked."""
+    k = settings["k"]
+    points = points_of(matrix, usable, settings["metric"], settings["center"])
+    taking = usable[asked]
+    place = (usable.cumsum(0) - 1)[asked]
     with full_float32():
-        asking = None if queries is None else place[asked[taking]]
-        found = nearest_lists(points, k, asking, where, progress)
+        found = nearest_lists(points, k, place[taking], device, progress)
     rows = np.full((len(asked), k), -1, np.int32)
-    rows[taking] = points.index[found].numpy()
-    duplicates = duplicate_rows(matrix, mask)
-    settings = {
-        "k": k,
-        "metric": metric,
-        "center": center,
+    rows[taking.numpy()] = points.index[found].numpy()
+    duplicates = duplicate_rows(matrix, usable)
+    known = {
         "rows": len(matrix),
         "rows_used": len(points),
-        "rows_left_out": left_out,
         "duplicates": int(duplicates.sum()),
-        "device": where.type,
+        "device": device.type,
     }
-    return NeighbourLists(rows, asked, mask.numpy(), duplicates, settings)
+    return NeighbourLists(rows, asked, usable.numpy(), duplicates, settings | known)
 
 
 def knn_overlap(
@@ -121,23 +130,13 @@ def knn_overlap(
     _check_heights(matrices)
     usable, left_out = usable_rows(list(matrices.values()), metric, center, progress)
     check_k(k, int(usable.sum()), left_out)
-    queries = sampled_rows(usable.numpy(), sample, seed) if sample else None
+    asked = sampled_rows(usable.numpy(), sample, seed) if sample else np.arange(len(usable))
+    settings = {"k": k, "metric": metric, "center": center, "rows_left_out": left_out}
     first, second = (
-        neighbour_lists(
-            matrix,
-            k,
-            metric,
-            center,
-            queries=queries,
-            usable=usable,
-            device=device,
-            progress=progress,
-        )
+        _lists(matrix, usable, asked, settings, pick_device(device), progress)
         for matrix in matrices.values()
     )
-    found = overlap_of(first, second, k, seed=seed)
-    found.settings["rows_left_out"] = left_out
-    return found
+    return overlap_of(first, second, k, seed=seed)
 
 
 def sampled_rows(usable: Any, sample: int, seed: int) -> Any:

@@ -24,7 +24,7 @@ _NOWHERE = -1e30
 class Candidates:
     """What the exact look has to put in order.
 
-    ids       (m, c) int64 point numbers, the best first
+    ids       (m, c) int32 point numbers, the best first
     real      (m, c) bool: the candidates; the others fill up their row
     complete  (m,) bool: whether no candidate had to be let go
     """
@@ -32,6 +32,10 @@ class Candidates:
     ids: torch.Tensor
     real: torch.Tensor
     complete: torch.Tensor
+
+    def of(self, rows: torch.Tensor) -> "Candidates":
+        """Those of these rows of the list."""
+        return Candidates(self.ids[rows], self.real[rows], self.complete[rows])
 
 
 class Planes:
@@ -154,7 +158,7 @@ class Best:
         """All that may belong to the k nearest."""
         real = (self.upper >= self.needed[:, None]) & (self.ids < points)
         complete = self.let_go < self.needed
-        return Candidates(self.ids.long().cpu(), real.cpu(), complete.cpu())
+        return Candidates(self.ids.cpu(), real.cpu(), complete.cpu())
 
 
 def _hits(

