@@ -27,7 +27,8 @@ class GroupFilter:
     """
 
     def __init__(self, state: PanelState, callback: Callbacks) -> None:
-        self._state, self._result, self._following = state, None, False
+        self._state, self._following = state, False
+        self._result: PairResult | None = None
         self.control = labelled(
             w.Dropdown(description="kind of token", options=choices(None)),
             "Search among the tokens of one kind or frequency, and light them up in every chart",

@@ -121,3 +121,13 @@ def test_a_slow_tokenizer_says_which_are_special() -> None:
 @pytest.mark.parametrize("value", [[], {}, ["a"]])
 def test_a_list_without_any_has_none(value: Any) -> None:
     assert read_vocabulary(value).special_rows == frozenset()
+
+
+def test_a_row_that_another_token_takes_over_is_special_no_more() -> None:
+    listed = [
+        {"content": "<x>", "id": 5},
+        {"content": "<y>", "id": 6},
+        {"content": "word", "id": 5},
+    ]
+    value = {"model": {"type": "WordLevel", "vocab": {"a": 0}}, "added_tokens": listed}
+    assert special(read_vocabulary(value)) == {b"<y>"}
