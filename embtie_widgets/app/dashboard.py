@@ -10,11 +10,13 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.alignment import AlignmentPanel
 from embtie_widgets.panels.checkpoints import CheckpointsPanel
 from embtie_widgets.panels.frame import Panel
+from embtie_widgets.panels.geometry import GeometryPanel
 from embtie_widgets.panels.norms import NormFrequencyPanel
 from embtie_widgets.panels.parameters import ParametersPanel
 from embtie_widgets.requests import (
     AlignRequest,
     CheckpointsRequest,
+    GeometryRequest,
     NormFrequencyRequest,
     ParametersRequest,
 )
@@ -39,6 +41,7 @@ class Tab:
 
 TABS = (
     Tab("Alignment", AlignmentPanel, AlignRequest.kind),
+    Tab("Neighbours and spectra", GeometryPanel, GeometryRequest.kind),
     Tab("Norm-frequency", NormFrequencyPanel, NormFrequencyRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
     Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),

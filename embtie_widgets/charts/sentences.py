@@ -109,7 +109,7 @@ def headline(result: PairAlignment) -> str:
     return f"No clear difference between the two sides: {numbers}."
 
 
-def closer(result: PairAlignment, side: str) -> str:
+def closer(result: PairResult, side: str) -> str:
     """What stands for Tied, and the side it is closer to; only a tied matrix is called one."""
     a, b = (result.models.get(name, {}) for name in ("A", "B"))
     if b.get("tied", "tied") == "tied":
@@ -148,12 +148,12 @@ def _best(result: PairAlignment, name: str) -> _Mean | None:
     return _Mean(part.mean, *part.interval, held=False)
 
 
-def cautions(result: PairAlignment) -> list[str]:
+def cautions(result: PairResult) -> list[str]:
     """Sentences to read before the numbers: comparisons that say nothing, and why."""
     return list(_same_matrices(result))
 
 
-def _same_matrices(result: PairAlignment) -> Iterator[str]:
+def _same_matrices(result: PairResult) -> Iterator[str]:
     for first, second in combinations(result.hashes, 2):
         if result.hashes[first] != result.hashes[second]:
             continue

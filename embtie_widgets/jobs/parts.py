@@ -7,10 +7,21 @@ request: another k, another partner or another panel finds it.
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from embtie_widgets.jobs.cache import MEASURES, keep, recall
 from embtie_widgets.jobs.pairs import Roles
+from embtie_widgets.results.storage import storable
+
+
+@storable
+@dataclass(frozen=True)
+class Part:
+    """What a cache entry holds of a part."""
+
+    value: Any
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 def part_key(what: str, roles: Roles, names: Collection[str], facts: Mapping[str, Any]) -> str:
@@ -20,12 +31,18 @@ def part_key(what: str, roles: Roles, names: Collection[str], facts: Mapping[str
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def known_part(key: str) -> Any | None:
+    """The part that is kept under this name, or None."""
+    found = recall(key)
+    return found.value if isinstance(found, Part) else None
+
+
 def kept_part(
     key: str, make: Callable[[], Any], serves: Callable[[Any], bool] = lambda found: True
 ) -> Any:
     """The part of this name if it is kept and `serves`, else the one that `make` gives."""
-    found = recall(key)
+    found = known_part(key)
     if found is None or not serves(found):
         found = make()
-        keep(key, found)
+        keep(key, Part(found))
     return found

@@ -14,9 +14,7 @@ def self_pair_cosine(matrix: torch.Tensor, map: str) -> float:
 
     Raises where it is not: then no number made with this map can be believed.
     """
-    rows = torch.arange(0, len(matrix), max(1, len(matrix) // _SAMPLE))
-    sample = matrix[rows].double()
-    sample = sample[sample.isfinite().all(1) & sample.ne(0).any(1)]
+    sample = even_sample(matrix, _SAMPLE)
     # A linear map needs more rows than columns; the identity is in every family.
     kind = "orthogonal" if map == "linear" and len(sample) <= sample.shape[1] else map
     if not len(sample):
@@ -28,3 +26,11 @@ def self_pair_cosine(matrix: torch.Tensor, map: str) -> float:
             "The result is withheld. Please report the model and the settings.",
         )
     return found
+
+
+def even_sample(matrix: torch.Tensor, size: int) -> torch.Tensor:
+    """At least `size` rows spread evenly, if there are so many, as float64; without those that are
+    zero or not finite."""
+    rows = torch.arange(0, len(matrix), max(1, len(matrix) // size))
+    sample = matrix[rows].double()
+    return sample[sample.isfinite().all(1) & sample.ne(0).any(1)]

@@ -1,0 +1,85 @@
+"""From a GeometryRequest to a PairGeometry: load, match, check, measure."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from embtie_widgets.jobs.estimate import timed
+from embtie_widgets.jobs.geometry_cost import TOO_LARGE, work_of
+from embtie_widgets.jobs.geometry_parts import Parts
+from embtie_widgets.jobs.pair_results import common_fields, pair_notes
+from embtie_widgets.jobs.pair_runs import run_kept
+from embtie_widgets.jobs.pairs import OpenPair
+from embtie_widgets.measures.geometry_checks import self_geometry
+from embtie_widgets.measures.matrices import survey
+from embtie_widgets.measures.neighbours import overlap_of
+from embtie_widgets.measures.participants import check_k
+from embtie_widgets.measures.statistics import group_means
+from embtie_widgets.progress import Progress
+from embtie_widgets.requests.geometry import GeometryRequest
+from embtie_widgets.results.geometry import PairGeometry
+from embtie_widgets.results.groups import groups_of
+
+
+def run_geometry(request: GeometryRequest, progress: Progress) -> PairGeometry:
+    """Compare neighbours and spectra of two models on the tokens that both have."""
+
+    def measure(pair: OpenPair) -> PairGeometry:
+        found: PairGeometry = timed(
+            work_of(request),
+            lambda: _measure(Parts(request, pair, progress)),
+            gathered=pair.roles.gathered(),
+            hint=TOO_LARGE,
+        )
+        return found
+
+    result: PairGeometry = run_kept(request, progress, measure)
+    return result
+
+
+def _measure(parts: Parts) -> PairGeometry:
+    request, values = parts.request, parts.values
+    check_k(request.k, len(parts.rows.places), parts.rows.left_out)
+    checks = self_geometry(next(iter(values.values())), request.metric, request.center)
+    overlaps = {
+        name: overlap_of(parts.lists[first], parts.lists[second], request.k, seed=request.seed)
+        for name, (first, second) in parts.wanted.items()
+    }
+    distances = {name: parts.spectral(two) for name, two in parts.wanted.items() if parts.graphs}
+    result = PairGeometry(
+        overlaps=overlaps,
+        spectral={name: one for name, one in distances.items() if one is not None},
+        spaces=parts.wholes.spaces,
+        matrices=parts.wholes.matrices,
+        groups=(),
+        norms={name: survey(value)[0].numpy() for name, value in values.items()},
+        duplicates={name: lists.duplicates for name, lists in parts.lists.items()},
+        usable=parts.rows.mask.numpy(),
+        checks=checks,
+        notes=tuple(dict.fromkeys(_notes(parts))),
+        **common_fields(request, parts.pair),
+    )
+    scores = {name: one.per_token for name, one in overlaps.items()}
+    return replace(result, groups=group_means(groups_of(result), scores))
+
+
+def _notes(parts: Parts) -> Iterator[str]:
+    """What was decided on the way, and what was left out."""
+    yield from pair_notes(parts.pair)
+    for reason, tokens in parts.rows.left_out.items():
+        if tokens:
+            yield (
+                f"{tokens:,} tokens take no part in the neighbours: in one of the matrices their "
+                f"row is {reason}."
+            )
+    for name, lists in parts.lists.items():
+        if tokens := int(lists.duplicates.sum()):
+            yield (
+                f"{tokens:,} tokens have in {name} the very row of another one; they stay as "
+                "neighbours of one another."
+            )
+    if parts.request.spectral and not parts.graphs:
+        yield (
+            f"The spectral distance was left out: a graph of {parts.request.spectral_k:,} "
+            f"neighbours each needs more than {len(parts.rows.places):,} tokens."
+        )
+    yield from parts.failures

@@ -1,0 +1,36 @@
+"""Identity checks of the geometry: what a matrix must give when it is compared with itself."""
+
+import torch
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.measures.checks import even_sample
+from embtie_widgets.measures.cka import cka
+from embtie_widgets.measures.neighbours import knn_overlap
+from embtie_widgets.measures.omnibus import spectral_distance
+
+_FEW, _NEAREST, _COMPONENTS, _CLOSE = 256, 10, 16, 1e-5
+
+
+def self_geometry(matrix: torch.Tensor, metric: str, center: bool) -> dict[str, float]:
+    """What a matrix gives when it is compared with itself: overlap and CKA 1, distance 0; from an
+    even sample of its rows.  Nothing where there are too few of them.
+
+    Raises where one is not what it must be: then no number of its kind can be believed.
+    """
+    sample = even_sample(matrix, _FEW)
+    if len(sample) <= 2 * _NEAREST:
+        return {}
+    graphs = spectral_distance(sample, sample, _NEAREST, _COMPONENTS, floor=False, device="cpu")
+    found = {
+        "self overlap": knn_overlap(sample, sample, _NEAREST, metric, center, device="cpu").mean,
+        "self distance": graphs.distance,
+        "self CKA": cka(sample, sample, device="cpu").value,
+    }
+    for name, value in found.items():
+        right = 0 if name == "self distance" else 1
+        if not abs(value - right) <= _CLOSE:
+            raise EmbtieError(
+                f"The identity check failed: the {name} of a matrix is {value:.6f}, not {right}.",
+                "The result is withheld. Please report the model and the settings.",
+            )
+    return found

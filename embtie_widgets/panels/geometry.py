@@ -1,0 +1,223 @@
+"""The panel of neighbours and spectra: how alike In, Out and Tied are, map or no map."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import ipywidgets as w
+
+from embtie_widgets.charts import geometry as chart
+from embtie_widgets.charts import overlap, spectra
+from embtie_widgets.charts.columns import Column, Vector
+from embtie_widgets.charts.sentences import cautions, exchange
+from embtie_widgets.charts.theme import templates
+from embtie_widgets.jobs.exports import table_bytes
+from embtie_widgets.jobs.geometry_lookup import MOST_SHOWN, ask_neighbours, ask_spectra
+from embtie_widgets.panels.exports import Offer, picture_offers
+from embtie_widgets.panels.fields import Field, card, fold, labelled, section, whole_if_it_is
+from embtie_widgets.panels.geometry_tables import by_comparison, by_matrix, reading
+from embtie_widgets.panels.token_panel import TokenPanel
+from embtie_widgets.panels.words import escape
+from embtie_widgets.requests import GeometryRequest
+from embtie_widgets.results.geometry import PairGeometry
+from embtie_widgets.widgets import PlotFigure
+
+_HELP = """
+<p>Two trainings never end in the same basis, but which tokens stand near which does not depend on
+it. <b>KNN@k</b> is the share of a token's k nearest neighbours that two matrices have in common,
+the token itself left out. Two random lists share k / (n − 1) of them: that is <b>chance</b>, and it
+stands on the chart. <b>In</b> and <b>Out</b> are the input and output matrix of the untied model A,
+<b>Tied</b> is the one matrix of B.</p>
+<p>The <b>spectral distance</b> compares the whole graphs of neighbours, not singular values: 0 for
+equal graphs. It has no fixed largest value, so read it against its own floor, the distance once the
+tokens of one matrix are shuffled. The <b>spectra</b> below say how many directions a matrix uses,
+whatever stands in them; equal spectra do not make two matrices alike.</p>
+"""
+
+
+class GeometryPanel(TokenPanel):
+    """How alike the neighbours and the spectra of In, Out and Tied are.
+
+    `GeometryPanel()` shows the bundled pair; give a request, or any of its fields by name (`a`,
+    `b`, `k`, `metric`, `center`, `sample`, `spectral`, `spectral_k`, `components`, `top`, `seed`,
+    `role_b`, `device`).  `parts` takes the place of what the frame runs requests with, of `ask`,
+    which finds a token's neighbours, and of `ask_spectra`, which finds those of a selection.
+    """
+
+    title = "Neighbours and spectra"
+    lead = "Which tokens stand near which, and does Tied keep the neighbours of In or of Out?"
+    help = _HELP
+    asks = GeometryRequest
+    first_x = ("log_count", "knn In->Tied", "norm Tied")
+    first_y = ("knn Out->Tied", "knn In->Tied", "knn In->Out", "bytes")
+    first_sort = ("count", "overlap Out->Tied", "token")
+    score = "Mean overlap"
+
+    def __init__(
+        self, request: Any = None, *, parts: Mapping[str, Any] | None = None, **options: Any
+    ) -> None:
+        given = {"ask_spectra": ask_spectra, **(parts or {})}
+        self._ask_spectra = given.pop("ask_spectra")
+        self._selected: Mapping[str, Vector] = {}
+        self._spectra_of: tuple[PairGeometry, bytes] | None = None
+        super().__init__(request, parts=given, **options)
+
+    def measure_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
+        """Neighbours, graphs, subspaces."""
+        self.k = _number("k", "How many nearest neighbours are compared, the token itself left out")
+        self.metric = labelled(
+            w.ToggleButtons(
+                description="nearest by",
+                options=[("Cosine", "cosine"), ("Euclidean", "euclidean")],
+            ).add_class("ep-segments"),
+            "What makes two rows near: their angle, or their distance",
+        )
+        self.center = labelled(
+            w.Checkbox(description="subtract the column means", indent=False),
+            "Centre the matrices first; the paper does not",
+        )
+        self.spectral = labelled(
+            w.Checkbox(description="spectral distance", indent=False),
+            "Compare the whole graphs of neighbours too; takes longer",
+        )
+        numbers = self._numbers()
+        fields = {
+            "k": Field(self.k, to_request=whole_if_it_is),
+            "metric": Field(self.metric),
+            "center": Field(self.center),
+            "spectral": Field(self.spectral),
+            **{name: Field(box, to_request=whole_if_it_is) for name, box in numbers.items()},
+        }
+        more = fold("more settings", w.Box(list(numbers.values())).add_class("ep-pairs"))
+        return fields, [
+            section("Neighbours", self.k, self.metric, self.center),
+            section("Graphs and subspaces", self.spectral, more, self.device),
+        ]
+
+    def _numbers(self) -> dict[str, w.FloatText]:
+        """Those that are seldom changed, by field of the request."""
+        said = {
+            "spectral_k": ("graph k", "Neighbours of each token in the graphs; 64 in the paper"),
+            "components": (
+                "components",
+                "Dimensions in which graphs are compared; 128 in the paper",
+            ),
+            "top": ("subspace size", "How many leading directions of the matrices are compared"),
+            "sample": ("tokens asked", "So many tokens are asked for their neighbours; 0 for all"),
+            "seed": ("seed", "Which tokens are asked, and how rows are shuffled"),
+        }
+        found = {name: _number(*words) for name, words in said.items()}
+        self.spectral_k, self.components, self.top, self.sample, self.seed = found.values()
+        return found
+
+    def measure_views(self) -> Iterable[w.Widget]:
+        """The overlaps and the spectra, each with its caption."""
+        self.chart = PlotFigure(templates(), overlap.spec(None))
+        self.spectra = PlotFigure(templates(), spectra.spec(None))
+        self.caption, self.spectra_caption = (w.HTML().add_class("ep-caption") for _ in range(2))
+        # Which request a new result answers is known only once it is drawn.
+        self.state.observe(self.callback(lambda _: self.selected()), "result")
+        return [
+            card("Neighbours in common", self.chart, self.caption).add_class("ep-overlap"),
+            card("Spectra", self.spectra, self.spectra_caption).add_class("ep-spectra"),
+        ]
+
+    def number_views(self) -> Iterable[w.Widget]:
+        """The numbers by comparison and by matrix."""
+        self.comparisons, self.matrices = w.HTML(), w.HTML()
+        return [card("By comparison", self.comparisons), card("By matrix", self.matrices)]
+
+    def measure_exports(self) -> Iterable[Offer]:
+        """Both charts as pictures, and the singular values."""
+        return [
+            *picture_offers(self.chart, self.with_lit(chart.caption), "overlap chart"),
+            *picture_offers(
+                self.spectra, self.with_lit(chart.spectra_caption), "spectra", own=True
+            ),
+            Offer(
+                "Spectra CSV",
+                "The singular values of every matrix",
+                "-spectra.csv",
+                "text/csv",
+                lambda request, result: table_bytes(request, result, result.spectra_frame()),
+            ),
+        ]
+
+    def columns(self, result: PairGeometry) -> list[Column]:
+        """What is known of each token."""
+        return chart.columns(result)
+
+    def draw_words(self, result: PairGeometry) -> None:
+        """Write another result's sentences and tables."""
+        self.headline.value = _headline(result)
+        self.caption.value = f"<p>{escape(chart.caption(result))}</p>"
+        self.spectra_caption.value = f"<p>{escape(chart.spectra_caption(result))}</p>"
+        self.comparisons.value = by_comparison(result) + reading(result)
+        self.matrices.value = by_matrix(result)
+
+    def draw_charts(self, result: PairGeometry, lit: Vector) -> None:
+        """Draw both charts; the spectra of the lit tokens come when a worker has them."""
+        self.chart.show(overlap.spec(result, lit))
+        if not self._is_asked(result, lit):
+            self._selected, self._spectra_of = {}, None
+        self.spectra.show(spectra.spec(result, self._selected))
+        if result is self.result:
+            self._find_spectra(result, lit)
+
+    def _find_spectra(self, result: PairGeometry, lit: Vector) -> None:
+        """Ask for the spectra of the lit tokens, once for each result and choice."""
+        if self._is_asked(result, lit) or not lit.size:
+            return
+        self._spectra_of = (result, lit.tobytes())
+
+        def wanted() -> bool:
+            return self._is_asked(result, lit)
+
+        def draw(found: Mapping[str, Vector]) -> None:
+            if wanted():
+                self._selected = found
+                self.spectra.show(spectra.spec(result, found))
+
+        request, failed = self.state.answered, self.later(self.notice.show)
+        self._ask_spectra(request, lit, wanted, self.later(draw), failed)
+
+    def _is_asked(self, result: PairGeometry, lit: Vector) -> bool:
+        asked = self._spectra_of
+        return asked is not None and asked[0] is result and asked[1] == lit.tobytes()
+
+    def part_of(self, result: PairGeometry) -> str:
+        """How many of the tokens a preview has asked."""
+        return chart.asked(result)
+
+    def basis(self, result: PairGeometry) -> str:
+        """What the scatter rests on."""
+        return chart.caption(result)
+
+    def find_neighbours(self, request: Any, place: int, answer: Any, failed: Any) -> None:
+        """The neighbours of a token as the request finds them."""
+        ask_neighbours(request, place, answer, failed)
+
+    def legend(self, request: Any) -> str:
+        """How the card's neighbours were found."""
+        by = "cosine" if request.metric == "cosine" else "Euclidean distance"
+        centred = ", centred" if request.center else ""
+        first = f" The first {MOST_SHOWN} are shown." if request.k > MOST_SHOWN else ""
+        return f"The {request.k:,} nearest of the matched tokens by {by}{centred}.{first}"
+
+    def edited(self) -> None:
+        """Graphs have settings only where they are compared."""
+        super().edited()
+        self.spectral_k.disabled = self.components.disabled = not self.spectral.value
+
+
+def _number(name: str, tooltip: str) -> w.FloatText:
+    return labelled(w.FloatText(description=name, continuous_update=False), tooltip)
+
+
+def _headline(result: PairGeometry) -> str:
+    beware = "".join(
+        f'<div class="ep-alert" role="note"><b>Beware.</b> {escape(text)}</div>'
+        for text in cautions(result)
+    )
+    turned = exchange(result)
+    note = f'<p class="ep-aside">{escape(turned)}</p>' if turned else ""
+    return f"<p>{escape(chart.headline(result))}</p>{note}{beware}"
