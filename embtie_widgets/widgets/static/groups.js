@@ -34,16 +34,23 @@ class GroupsView {
     const first = make("th", { scope: "col" }, this.model.get("heading"));
     this.head.replaceChildren(make("tr", {}, first, ...heads));
     this.table.setAttribute("aria-label", this.model.get("label"));
-    this.body.replaceChildren(...this.model.get("rows").map((row) => this.rowOf(row)));
+    const rows = this.model.get("rows");
+    // Room for what stands beside a number keeps the numbers of a column below one another.
+    const room = heads.map((_, place) => Math.max(0, ...rows.map((row) => row.cells[place][1].length)));
+    this.body.replaceChildren(...rows.map((row) => this.rowOf(row, room)));
     this.mark();
     if (focused !== null) this.buttonOf(focused)?.focus({ preventScroll: true });
   }
 
-  rowOf({ name, title, cells }) {
+  rowOf({ name, title, cells }, room) {
     const words = make("span", {}, name);
     const button = make("button", { type: "button", title, "aria-pressed": "false" }, words);
-    const values = cells.map(([text, beside]) => make("td", {}, text,
-      ...(beside ? [" ", make("small", {}, beside)] : [])));
+    const values = cells.map(([text, beside], place) => {
+      if (!room[place]) return make("td", {}, text);
+      const small = make("small", {}, beside);
+      small.style.minWidth = `${room[place]}ch`;
+      return make("td", {}, text, " ", small);
+    });
     return make("tr", { "data-name": name }, make("th", { scope: "row" }, button), ...values);
   }
 
