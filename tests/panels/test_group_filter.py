@@ -8,12 +8,16 @@ import plotly.graph_objects as go
 import pytest
 
 from embtie_widgets.panels.alignment import AlignmentPanel
+from embtie_widgets.panels.geometry import GeometryPanel
+from embtie_widgets.panels.norms import NormFrequencyPanel
 from embtie_widgets.requests import AlignRequest
 from embtie_widgets.requests.link import decode
 from embtie_widgets.results.groups import BY_FREQUENCY, BY_KIND, CODES, groups_of
 from embtie_widgets.widgets.codes import pack_selection
 from tests.panels.fake_jobs import Cost, FakeRunner, parts
 from tests.panels.test_exports_and_links import open_page, saved
+from tests.sample_geometry import geometry_result
+from tests.sample_norms import norms_result
 from tests.sample_results import pair_result
 
 
@@ -289,3 +293,29 @@ def test_a_panel_that_opens_with_its_stored_result_offers_its_groups() -> None:
     assert offered(panel)["number"] == "number (22)"
     choose(panel, "number")
     assert len(shown(panel)) == 22
+
+
+EVERY_KIND = {
+    AlignmentPanel: pair_result,
+    GeometryPanel: geometry_result,
+    NormFrequencyPanel: norms_result,
+}
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: kind.__name__)
+def test_every_panel_of_tokens_has_the_filter_and_the_means(kind: Any) -> None:
+    result = EVERY_KIND[kind]()
+    known = {**parts(FakeRunner(), Cost(), result), "ask": lambda *_: None}
+    panel = kind(parts=known)
+    assert panel.result is result
+    assert list(offered(panel))[1:] == [group["group"] for group in result.groups] != []
+    choose(panel, "continuation")
+    assert panel.state.found == members("continuation", result)
+    assert set(panel.scatter.scatter.selected_ids) == panel.state.found
+    assert panel.tokens.table.shown == len(panel.state.found)
+    assert panel.state.view["kind"] == "continuation"
+    for table in panel.groups.tables.values():
+        assert table.rows
+        assert table.label.startswith(f"{kind.score} by")
+    assert "kind" in result.to_frame().columns
+    assert result.facts()["groups"] == result.groups
