@@ -42,7 +42,7 @@ class Outdated(w.HTML):
 
 def _preview_words(state: PanelState, part: str) -> str:
     if state.phase == "running":
-        return f"Preview: {part}; the exact one is under way."
+        return f"Preview: {part}, the exact one is under way."
     return f"Preview: {part}; press Run for the exact one."
 
 

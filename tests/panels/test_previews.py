@@ -21,7 +21,7 @@ from tests.panels.length_kind import LengthPanel, LengthRequest, entry, look_len
 
 LONG = 30
 EXACT, SKETCH = LengthRequest(power=8), LengthRequest(power=8, sample=2)
-UNDER_WAY = "Preview: 2 of 5 tokens; the exact one is under way."
+UNDER_WAY = "Preview: 2 of 5 tokens, the exact one is under way."
 WAITING = "Preview: 2 of 5 tokens; press Run for the exact one."
 
 
