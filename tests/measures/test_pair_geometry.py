@@ -100,7 +100,7 @@ def test_what_has_no_meaning_is_refused_in_words(normal):
     two = {"a": normal(9, 3), "b": normal(9, 4)}
     with pytest.raises(EmbtieError, match="these are 3 and 4"):
         pair_geometry(two, [("a", "b")], one_basis=[("a", "b")])
-    with pytest.raises(EmbtieError, match="top is 0|k is 0"):
+    with pytest.raises(EmbtieError, match="k is 0"):
         pair_geometry(two, [("a", "b")], top=0)
     with pytest.raises(EmbtieError, match="a 9, b 8"):
         pair_geometry({"a": two["a"], "b": two["b"][:8]}, [("a", "b")])
