@@ -22,7 +22,7 @@ def group_table(result: PairResult, heading: str) -> dict[str, Any]:
     rows = [
         {
             "name": group["group"],
-            "title": _about(group["group"]),
+            "title": KINDS.get(group["group"], ""),
             "cells": [_tokens(group), *(_mean(group, name) for name in measures)],
         }
         for group in groups
@@ -63,10 +63,6 @@ def members(result: PairResult, name: str) -> Vector:
 
 def _full(name: str) -> str:
     return name if name in KINDS else f"{name} in the corpus"
-
-
-def _about(name: str) -> str:
-    return KINDS.get(name, f"tokens that occur {name} in the corpus")
 
 
 def _role(name: str) -> str:

@@ -29,6 +29,7 @@ class GroupFilter:
     def __init__(self, state: PanelState, callback: Callbacks) -> None:
         self._state, self._following = state, False
         self._result: PairResult | None = None
+        self._found: frozenset[int] | None = None
         self.control = labelled(
             w.Dropdown(description="kind of token", options=choices(None)),
             "Search among the tokens of one kind or frequency, and light them up in every chart",
@@ -44,12 +45,12 @@ class GroupFilter:
 
     def found(self) -> frozenset[int] | None:
         """The tokens of the chosen group; None where none is chosen."""
-        if not self._state.kind or self._result is None:
-            return None
-        return ids_of(members(self._result, self._state.kind))
+        return self._found
 
     def _follow(self) -> None:
-        kind, offered = self._state.kind, choices(self._result, self._state.kind)
+        kind, result = self._state.kind, self._result
+        self._found = ids_of(members(result, kind)) if kind and result is not None else None
+        offered = choices(result, kind)
         self._following = True
         try:
             if list(self.control.options) != offered:

@@ -11,11 +11,11 @@ KINDS = {
     "word start": "letters after a space",
     "continuation": "letters without a space before",
     "number": "digits, no letters",
-    "punctuation": "punctuation and symbols",
+    "punctuation": "any other sign that can be seen",
     "other script": "letters that are not Latin",
     "whitespace": "whitespace and control signs",
     "byte": "single bytes and parts of letters",
-    "special": "control tokens, and those added by hand",
+    "special": "control tokens and added markup",
 }
 """What each kind holds, in few words; its code is its place here."""
 NO_KIND = 255

@@ -16,8 +16,9 @@ class GroupTable(anywidget.AnyWidget):
     heading  what the groups are, above their names
     label    what the table holds, for those who cannot see it
     columns  mappings with "label" and "role" ("input", "output", "tied", "neutral"; "" for none)
-    rows     at most 100 mappings with "name", "title" (shown on hover) and "cells", one pair for
-             each column: its text, and a smaller one beside it
+    rows     at most 100 mappings with "name", "title" (what it is, beside the name where there is
+             room, else on hover) and "cells", a pair for each column: its text, and a smaller one
+             beside it
     chosen   name of the chosen group, "" for none; a click sets it, a second one takes it back
     """
 

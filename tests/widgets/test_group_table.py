@@ -39,9 +39,14 @@ def test_it_is_a_table_with_names_for_rows_and_columns(open_page: OpenPage) -> N
     table = browser.page.get_by_role("table", name="means")
     heads = table.get_by_role("columnheader").all_inner_texts()
     assert heads == ["kind of token", "tokens", "Out → Tied"]
-    assert table.get_by_role("rowheader").all_inner_texts() == NAMES
+    buttons = table.get_by_role("rowheader").get_by_role("button")
+    assert buttons.all_inner_texts() == NAMES
     assert browser.page.locator("#w td").nth(1).inner_text() == "0.500 [0.4, 0.6]"
-    assert browser.page.get_by_role("button").first.get_attribute("title") == "about word start"
+    assert buttons.first.get_attribute("title") == "about word start"
+    about = browser.page.locator("#w .et-about").first
+    assert about.inner_text() == "about word start"
+    browser.page.set_viewport_size({"width": 500, "height": 700})
+    assert not about.is_visible()
 
 
 @pytest.mark.browser

@@ -44,14 +44,16 @@ class GroupsView {
 
   rowOf({ name, title, cells }, room) {
     const words = make("span", {}, name);
-    const button = make("button", { type: "button", title, "aria-pressed": "false" }, words);
+    const button = make("button", { type: "button", title: title || null, "aria-pressed": "false" }, words);
     const values = cells.map(([text, beside], place) => {
       if (!room[place]) return make("td", {}, text);
       const small = make("small", {}, beside);
       small.style.minWidth = `${room[place]}ch`;
       return make("td", {}, text, " ", small);
     });
-    return make("tr", { "data-name": name }, make("th", { scope: "row" }, button), ...values);
+    const about = title ? [make("small", { class: "et-about" }, title)] : [];
+    const head = make("th", { scope: "row" }, button, ...about);
+    return make("tr", { "data-name": name }, head, ...values);
   }
 
   buttonOf(name) { return this.body.querySelector(`tr[data-name="${CSS.escape(name)}"] button`); }
