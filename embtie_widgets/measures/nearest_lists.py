@@ -5,6 +5,8 @@ points lie together than it can keep apart, it is made again in float64, and whe
 leaves too many equal ones, all values are looked at.
 """
 
+from dataclasses import dataclass
+
 import torch
 
 from embtie_widgets.measures.points import Points, piece
@@ -13,13 +15,89 @@ from embtie_widgets.progress import Progress, silent
 
 
 def nearest_lists(
-    points: Points, k: int, asking: torch.Tensor, device: torch.device, progress: Progress = silent
+    points: Points,
+    first: torch.Tensor,
+    k: int,
+    asking: torch.Tensor,
+    device: torch.device,
+    progress: Progress = silent,
 ) -> torch.Tensor:
-    """(m, k) int32: the k nearest points of each asking point (m,).
+    """(m, k) int64: the k nearest points of each asking point (m,).
 
     The nearest first, by float64 of the stored values; points whose nearness differs by no more
-    than float64 rounding come in their own order.  A point is never in its own list.
+    than float64 rounding come in their own order.  A point is never in its own list.  `first`
+    (n,) is the first point that is equal to each: equal ones are searched for once.
     """
+    firsts, group, counts = first.unique(return_inverse=True, return_counts=True)
+    if len(firsts) == len(points):
+        return _search(points, k, asking, device, progress)
+    groups = Groups(group.argsort(stable=True), counts.cumsum(0) - counts, counts)
+    distinct, few = points.only(firsts), min(k, len(firsts) - 1)
+    asked, line = group[asking].unique(return_inverse=True)
+    lists = asked.new_empty(len(asked), 0)
+    if few:
+        lists = _search(distinct, few, asked, device, progress)
+    wide = _with_equals(points, distinct, groups, k, asked, lists)[line]
+    # One place more than k, for the point itself.
+    others = (wide == asking[:, None]).int().argsort(dim=1, stable=True)[:, :k]
+    return wide.gather(1, others)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Points (n,) that are equal, gathered: members (n,) lists them group by group in their own
+    order, starts (g,) and counts (g,) say where each group stands there."""
+
+    members: torch.Tensor
+    starts: torch.Tensor
+    counts: torch.Tensor
+
+    @property
+    def firsts(self) -> torch.Tensor:
+        """(g,) the first of each group."""
+        return self.members[self.starts]
+
+    def spread(
+        self, groups: torch.Tensor, near: torch.Tensor, most: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The members (m, w) of groups (m, c), at most so many of each, with the nearness (m, c)
+        of their group; minus infinity where a row holds fewer than others."""
+        sizes = self.counts[groups].clamp(max=most)
+        ends = sizes.cumsum(1)
+        place = torch.arange(int(ends[:, -1].max())).repeat(len(groups), 1)
+        slot = torch.searchsorted(ends, place, right=True)
+        real, slot = slot < groups.shape[1], slot.clamp(max=groups.shape[1] - 1)
+        inside = place - (ends - sizes).gather(1, slot)
+        at = self.starts[groups.gather(1, slot)] + torch.where(real, inside, 0)
+        return self.members[at], near.gather(1, slot).masked_fill_(~real, -torch.inf)
+
+
+def _with_equals(
+    points: Points,
+    distinct: Points,
+    groups: Groups,
+    k: int,
+    asked: torch.Tensor,
+    lists: torch.Tensor,
+) -> torch.Tensor:
+    """(m, k + 1) points nearest to the distinct points `asked` (m,), those equal to it among them,
+    from their lists (m, few) of distinct points."""
+    wide = torch.full((len(asked), k + 1), -1)
+    wide[:, : lists.shape[1]] = groups.firsts[lists]
+    several = groups.counts > 1
+    touched = several[asked] | several[lists].any(1) | (lists.shape[1] < k)
+    together = max(1, piece(points.width) // (k + 1))
+    for some in touched.nonzero()[:, 0].split(together):
+        here = torch.cat([asked[some, None], lists[some]], 1)
+        others, near = groups.spread(here, distinct.nearness(asked[some], here), k + 1)
+        wide[some] = ordered(points, groups.firsts[asked[some]], others, near, k + 1)
+    return wide
+
+
+def _search(
+    points: Points, k: int, asking: torch.Tensor, device: torch.device, progress: Progress
+) -> torch.Tensor:
+    """(m, k) int64 as `nearest_lists`, whatever points are equal."""
     fast = torch.empty(0, dtype=torch.float32, device=device)
     room = k + max(16, k // 4)
     # Where all ask, a product of two blocks serves both.
@@ -42,15 +120,15 @@ def _ranked(
     points: Points, k: int, asking: torch.Tensor, found: Candidates, progress: Progress
 ) -> torch.Tensor:
     """(m, k) the candidates in the order of their exact nearness; nothing for incomplete rows."""
-    lists = torch.zeros(len(asking), k, dtype=torch.int32)
+    lists = torch.zeros(len(asking), k, dtype=torch.int64)
     whole = found.complete.nonzero()[:, 0]
     widest = found.real.sum(1)
     together = max(1, piece(points.width) // max(1, found.ids.shape[1]))
-    for number, some in enumerate(whole.split(together)):
+    for number, some in enumerate(whole.split(together) if len(whole) else ()):
         width = max(k, int(widest[some].max()))
         ids, real = found.ids[some, :width].long(), found.real[some, :width]
         near = points.nearness(asking[some], ids).masked_fill_(~real, -torch.inf)
-        lists[some] = ordered(points, asking[some], ids, near, k).int()
+        lists[some] = ordered(points, asking[some], ids, near, k)
         if number % 64 == 0:
             progress("ranking neighbours", number * together, len(whole))
     return lists
@@ -61,13 +139,13 @@ def exact_lists(
 ) -> torch.Tensor:
     """(m, k): the same as `nearest_lists`, straight from all values: slow for many points."""
     everyone = torch.arange(len(points))
-    lists = torch.zeros(len(asking), k, dtype=torch.int32)
+    lists = torch.zeros(len(asking), k, dtype=torch.int64)
     for done, one in enumerate(asking.tolist()):
         row = torch.tensor([one])
         parts = everyone.split(piece(points.width))
         near = torch.cat([points.nearness(row, some[None]) for some in parts], 1)
         near[0, one] = -torch.inf
-        lists[done] = ordered(points, row, everyone[None], near, k)[0].int()
+        lists[done] = ordered(points, row, everyone[None], near, k)[0]
         progress(STAGE, done + 1, len(asking))
     return lists
 

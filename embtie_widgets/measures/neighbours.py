@@ -9,7 +9,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.devices import full_float32, pick_device
 from embtie_widgets.measures.matrices import as_matrix
 from embtie_widgets.measures.nearest_lists import exact_lists, nearest_lists
-from embtie_widgets.measures.participants import check_k, duplicate_rows, usable_rows
+from embtie_widgets.measures.participants import check_k, first_equals, usable_rows
 from embtie_widgets.measures.points import points_of
 from embtie_widgets.measures.statistics import bootstrap_interval
 from embtie_widgets.progress import Progress, silent
@@ -90,12 +90,14 @@ def _lists(
     k = settings["k"]
     points = points_of(matrix, usable, settings["metric"], settings["center"])
     taking = usable[asked]
-    place = (usable.cumsum(0) - 1)[asked]
+    number = usable.cumsum(0) - 1
+    first = first_equals(matrix, usable)
     with full_float32():
-        found = nearest_lists(points, k, place[taking], device, progress)
+        equals = number[first[usable]]
+        found = nearest_lists(points, equals, k, number[asked][taking], device, progress)
     rows = np.full((len(asked), k), -1, np.int32)
     rows[taking.numpy()] = points.index[found].numpy()
-    duplicates = duplicate_rows(matrix, usable)
+    duplicates = (first.bincount(minlength=len(matrix))[first] > 1).numpy()
     known = {
         "rows": len(matrix),
         "rows_used": len(points),

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.hashing import raw_bytes
 from embtie_widgets.measures.matrices import BLOCK, survey
 from embtie_widgets.progress import Progress, silent
-from embtie_widgets.results.alignment import Vector
 
 # A row whose length is this many units in the last place of what was subtracted is rounding.
 _ROUNDING = 16 * torch.finfo(torch.float64).eps
@@ -62,24 +60,22 @@ def _has_direction(matrix: torch.Tensor, norms: torch.Tensor, usable: torch.Tens
     return torch.cat(parts)
 
 
-def duplicate_rows(matrix: torch.Tensor, usable: torch.Tensor) -> Vector:
-    """(V,) bool: another usable row holds the same values."""
+def first_equals(matrix: torch.Tensor, usable: torch.Tensor) -> torch.Tensor:
+    """(V,) int64: the first usable row that holds the same values as each, itself for most."""
     groups: dict[int, list[int]] = {}
     for start in range(0, len(matrix), BLOCK):
         # Adding nought makes the two zeros one.
         block = raw_bytes(matrix[start : start + BLOCK].cpu() + 0.0).numpy()
         for row in usable[start : start + BLOCK].nonzero()[:, 0].tolist():
             groups.setdefault(hash(block[row].tobytes()), []).append(start + row)
-    found = np.zeros(len(matrix), bool)
+    first = torch.arange(len(matrix))
     for rows in groups.values():
         if len(rows) > 1:
-            found[rows] = _equal_ones(matrix[rows].cpu())
-    return found
-
-
-def _equal_ones(rows: torch.Tensor) -> Vector:
-    counts = torch.unique(rows, dim=0, return_inverse=True, return_counts=True)
-    return np.asarray((counts[2][counts[1]] > 1).numpy())
+            _, same = matrix[rows].cpu().unique(dim=0, return_inverse=True)
+            numbers = torch.tensor(rows)
+            lowest = torch.full((len(rows),), len(matrix)).scatter_reduce(0, same, numbers, "amin")
+            first[numbers] = lowest[same]
+    return first
 
 
 def check_k(k: int, usable: int, left_out: dict[str, int]) -> None:

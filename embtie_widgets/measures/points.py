@@ -5,17 +5,14 @@ points p and q is -|p - q|^2 / 2 = pq - |p|^2 / 2 - |q|^2 / 2; it does not chang
 are shifted alike, and the smaller the points, the smaller its rounding.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from embtie_widgets.measures.participants import mean_of
 
 _EPS = torch.finfo(torch.float64).eps
-# Nearness of what stands in for no row at all: below any other.
-NOWHERE = -1e30
-# Heights are filled up to a multiple of this, widths to one of 16, which products like.
-LANES = 64
+# Elements of float64 that stay in a processor's own memory.
 _PIECE = 2**18
 
 
@@ -45,6 +42,11 @@ class Points:
     def width(self) -> int:
         """The number of columns."""
         return int(self.values.shape[1])
+
+    def only(self, which: torch.Tensor) -> "Points":
+        """Those of the points (m,), numbered anew."""
+        lengths = None if self.lengths is None else self.lengths[which]
+        return replace(self, index=self.index[which], lengths=lengths, blur=self.blur[which])
 
     def exact(self, which: torch.Tensor | slice) -> torch.Tensor:
         """(m, d) float64: these rows, centred and of length one, or scaled."""

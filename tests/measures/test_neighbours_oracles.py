@@ -119,4 +119,5 @@ def test_neighbours_in_a_real_model_are_those_of_float64(smollm2):
     unit = torch.nn.functional.normalize(x.double(), dim=1)
     near = unit[asked] @ unit.T
     near[torch.arange(len(asked)), asked] = -2
-    np.testing.assert_array_equal(found.rows, near.topk(10).indices.numpy())
+    reached = near.gather(1, torch.from_numpy(found.rows).long())  # some of its rows are equal
+    np.testing.assert_allclose(reached, near.topk(10).values, rtol=0, atol=1e-14)
