@@ -8,8 +8,9 @@ import torch
 
 from embtie_widgets.jobs.align_cost import TOO_LARGE, work_of
 from embtie_widgets.jobs.estimate import timed
+from embtie_widgets.jobs.pair_results import common_fields, pair_notes
 from embtie_widgets.jobs.pair_runs import run_kept
-from embtie_widgets.jobs.pairs import OpenPair, Roles, describe
+from embtie_widgets.jobs.pairs import OpenPair, Roles
 from embtie_widgets.measures.alignment import COMPARISONS, align_many
 from embtie_widgets.measures.checks import self_pair_cosine
 from embtie_widgets.measures.plan import Settings
@@ -43,26 +44,13 @@ def _measure(request: AlignRequest, pair: OpenPair, progress: Progress) -> PairA
     scores = {name: result.cosine for name, result in found.items()}
     result = PairAlignment(
         comparisons=found,
-        rows_a=pair.matched.rows_a,
-        rows_b=pair.matched.rows_b,
-        tokens=tuple(pair.matched.keys),
-        token_counts=_token_counts(pair),
         norms={name: _norms(value) for name, value in values.items()},
-        counts=dict(pair.matched.counts),
-        kinds=pair.kinds,
         groups=(),
         checks=checks,
-        models={"A": describe(pair.a), "B": describe(pair.b)},
         notes=_notes(pair, found),
-        settings=_settings(request, pair),
-        hashes=pair.roles.hashes,
+        **common_fields(request, pair),
     )
     return replace(result, groups=group_means(groups_of(result), scores))
-
-
-def _settings(request: AlignRequest, pair: OpenPair) -> dict[str, Any]:
-    known = {**request.to_dict(), "policy": pair.matched.policy, "cached": False}
-    return known | ({"exchanged": True} if pair.exchanged else {})
 
 
 def _compare(
@@ -91,16 +79,9 @@ def _norms(matrix: torch.Tensor) -> "np.ndarray[Any, np.dtype[np.float64]]":
     return np.asarray(survey(matrix)[0].numpy())
 
 
-def _token_counts(pair: OpenPair) -> "np.ndarray[Any, np.dtype[np.int64]] | None":
-    sides = ((pair.a, pair.matched.rows_a), (pair.b, pair.matched.rows_b))
-    known = [(m.token_counts, rows) for m, rows in sides if m.token_counts is not None]
-    return np.asarray(known[0][0])[known[0][1]] if known else None
-
-
 def _notes(pair: OpenPair, found: dict[str, Alignment]) -> tuple[str, ...]:
     """What was decided on the way, and what the measures left out, once each."""
-    own = [f"{model.name}: {note}" for model in (pair.a, pair.b) for note in model.notes]
-    notes = [*pair.notes, *pair.roles.notes, *own, *pair.matched.notes]
+    notes = pair_notes(pair)
     for name, result in found.items():
         for reason, rows in result.settings["rows_left_out"].items():
             if rows:

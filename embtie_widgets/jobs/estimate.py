@@ -91,19 +91,26 @@ experience = Experience()
 
 
 def timed(
-    work: Work | None, make: Callable[[], Any], *, gathered: int = 0, hint: str = _HINT
+    work: Work | None,
+    make: Callable[[], Any],
+    *,
+    gathered: int = 0,
+    hint: str = _HINT,
+    tells: Callable[[], bool] = lambda: True,
 ) -> Any:
     """What `make` gives, unless the work needs more memory than is free; its time is learnt from.
 
     `gathered` are the bytes of the matched rows that have to be copied out of their files; `hint`
-    says what can be done where memory is too small.
+    says what can be done where memory is too small; `tells` is asked in the end whether all of the
+    work was done, and nothing of it found from an earlier run.
     """
     if work is None:
         return make()
     refuse_too_large(work.device, gathered + work.bytes, hint)
     started = time.monotonic()
     result = make()
-    experience.took(work, time.monotonic() - started)
+    if tells():
+        experience.took(work, time.monotonic() - started)
     return result
 
 

@@ -24,11 +24,13 @@ def run_geometry(request: GeometryRequest, progress: Progress) -> PairGeometry:
     """Compare neighbours and spectra of two models on the tokens that both have."""
 
     def measure(pair: OpenPair) -> PairGeometry:
+        parts = Parts(request, pair, progress)
         found: PairGeometry = timed(
             work_of(request),
-            lambda: _measure(Parts(request, pair, progress)),
+            lambda: _measure(parts),
             gathered=pair.roles.gathered(),
             hint=TOO_LARGE,
+            tells=parts.are_new,
         )
         return found
 

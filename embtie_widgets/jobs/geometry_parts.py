@@ -59,6 +59,8 @@ class Parts:
     ) -> None:
         self.request, self.pair, self._progress = request, pair, progress
         self._rows: dict[tuple[str, bool], Rows] = {}
+        self._asked: set[str] = set()
+        self._made: set[str] = set()
         self.failures: list[str] = []
 
     @cached_property
@@ -97,7 +99,10 @@ class Parts:
         asked = self.request
         facts = {"k": asked.spectral_k, "components": asked.components, "seed": asked.seed}
 
+        both = " and ".join(names)
+
         def make() -> Any:
+            self._progress(f"comparing graphs: {both}", 0, 1)
             first, second = (self._graph(name) for name in names)
             return omnibus_distance(
                 first,
@@ -105,7 +110,7 @@ class Parts:
                 asked.components,
                 seed=asked.seed,
                 device=asked.device,
-                progress=self._saying(" and ".join(names)),
+                progress=self._saying(both),
             )
 
         try:
@@ -155,7 +160,23 @@ class Parts:
     def _kept(
         self, what: str, names: tuple[str, ...], facts: dict[str, Any], make: Callable[[], Any]
     ) -> Any:
-        return kept_part(part_key(what, self.pair.roles, names, facts), make)
+        return self._part(part_key(what, self.pair.roles, names, facts), make)
+
+    def _part(
+        self, key: str, make: Callable[[], Any], serves: Callable[[Any], bool] = lambda found: True
+    ) -> Any:
+        """The part that is kept, else a new one, with a note of which of the two it was."""
+
+        def new() -> Any:
+            self._made.add(key)
+            return make()
+
+        self._asked.add(key)
+        return kept_part(key, new, serves)
+
+    def are_new(self) -> bool:
+        """Whether every part so far was made for this request: then its time tells the speed."""
+        return self._asked == self._made
 
     def _taking_part(self, metric: str, center: bool) -> Rows:
         how = (metric, center)
@@ -197,11 +218,12 @@ class Parts:
             return bool(found.rows.shape[1] >= k)
 
         if queries is None:
-            lists: NeighbourLists = kept_part(key, make, is_long_enough)
+            lists: NeighbourLists = self._part(key, make, is_long_enough)
             return lists
         whole: NeighbourLists | None = known_part(key)
         if whole is None or not is_long_enough(whole):
             return make(queries)
+        self._asked.add(key)
         return replace(whole, rows=whole.rows[queries], queries=queries)
 
     def _graph(self, name: str) -> Vector:

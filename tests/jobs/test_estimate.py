@@ -90,9 +90,11 @@ def test_what_does_not_fit_is_refused_before_it_is_tried(experience, monkeypatch
 
 
 def test_what_was_timed_is_learnt_from(experience, monkeypatch):
-    clock = iter([100.0, 140.0])
+    clock = iter([100.0, 140.0, 200.0, 200.5])
     monkeypatch.setattr(estimate.time, "monotonic", lambda: next(clock))
     assert timed(BIG, lambda: "made") == "made"
+    assert experience.estimate(BIG).seconds == pytest.approx(40.0)
+    assert timed(BIG, lambda: "found", tells=lambda: False) == "found"
     assert experience.estimate(BIG).seconds == pytest.approx(40.0)
 
 
