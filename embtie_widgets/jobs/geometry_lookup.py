@@ -34,12 +34,12 @@ def neighbours_card(request: GeometryRequest, position: int) -> Card:
 
 
 def selected_spectra(request: GeometryRequest, positions: Vector) -> dict[str, Vector]:
-    """The singular values of the rows of these tokens alone, by matrix."""
+    """The normalised singular values of the rows of these tokens alone, by matrix."""
     from embtie_widgets.jobs.geometry_parts import recent_parts
     from embtie_widgets.measures.spectra import selected_spectrum
 
     return {
-        name: selected_spectrum(matrix, positions, center=request.center).singular_values
+        name: selected_spectrum(matrix, positions, center=request.center).normalised
         for name, matrix in recent_parts(request).values.items()
     }
 
