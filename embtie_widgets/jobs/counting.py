@@ -14,7 +14,7 @@ import numpy as np
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.cache import keep, recall
 from embtie_widgets.jobs.estimate import Estimate
-from embtie_widgets.progress import Progress, silent
+from embtie_widgets.progress import Progress, silent, spoken
 from embtie_widgets.requests import CorpusRef, ModelRef
 from embtie_widgets.requests.corpus import DATASETS, OWN
 from embtie_widgets.results import Counts
@@ -153,7 +153,10 @@ class _Reading:
 
     def tell(self, at: int) -> None:
         """Say how far it is; whoever listens may stop it here."""
-        self._progress(self._stage, at, max(at, self._source.stored))
+        if self._source.stored:
+            self._progress(self._stage, at, max(at, self._source.stored))
+        else:  # nobody knows how much is to come
+            self._progress(f"{self._stage}, {spoken(self.bytes)} read", 0, 1)
 
 
 def _hash_of(source: Corpus, progress: Progress) -> str:

@@ -227,6 +227,18 @@ def test_progress_is_in_bytes_and_ends_whole(text_file, monkeypatch):
     assert len(steps) > 3
 
 
+def test_where_the_end_is_not_known_no_share_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("embtie_widgets.sources.data_sets.commit_of", lambda _name: "")
+    monkeypatch.setattr(
+        "embtie_widgets.sources.data_sets._loader", lambda: lambda *_a, **_k: iter([{"text": "a"}])
+    )
+    told: list[tuple[str, int, int]] = []
+    found = count_tokens("datasets:owner/name", NANO, lambda *step: told.append(step))
+    assert (found.total, found.name) == (1, "owner/name (train)")
+    assert told[0] == ("counting tokens, 0 MB read", 0, 1)
+    assert {step[1:] for step in told} == {(0, 1)}
+
+
 def test_it_stops_between_two_blocks(kept, text_file, encoded, monkeypatch):
     monkeypatch.setattr(counting, "BATCH", 60_000)
 
