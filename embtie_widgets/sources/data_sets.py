@@ -15,6 +15,8 @@ from embtie_widgets.sources.reading import local_path
 from embtie_widgets.sources.texts import Chunk, text_in
 
 _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)
+_WITHOUT_CODE = 4  # from this version on the library runs none
+_INSTALL = "Install it with: pip install 'embtie[corpora]'"
 _FORM = f"Write {DATASETS}OWNER/NAME or {DATASETS}OWNER/NAME:SUBSET, as the hub has it."
 
 
@@ -63,13 +65,17 @@ def stream(corpus: CorpusRef, commit: str) -> Iterator[Chunk]:
 
 def _loader() -> Any:
     try:
-        from datasets import load_dataset
+        import datasets
     except ImportError:
         raise EmbtieError(
-            "Data sets are read by the library `datasets`, which is not installed.",
-            "Install it with: pip install 'embtie[corpora]'",
+            "Data sets are read by the library `datasets`, which is not installed.", _INSTALL
         ) from None
-    return load_dataset
+    if int(datasets.__version__.partition(".")[0]) < _WITHOUT_CODE:
+        raise EmbtieError(
+            f"The library `datasets` {datasets.__version__} may run a data set's own code.",
+            _INSTALL,
+        )
+    return datasets.load_dataset
 
 
 def _short_name(name: str) -> str:

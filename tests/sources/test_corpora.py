@@ -211,7 +211,8 @@ def fake(monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> lis
             raise error
         return iter([{"text": "word"}])
 
-    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    library = SimpleNamespace(load_dataset=load_dataset, __version__="4.0.0")
+    monkeypatch.setitem(sys.modules, "datasets", library)
     return calls
 
 
@@ -262,6 +263,14 @@ def test_without_the_library_the_command_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     monkeypatch.setattr("embtie_widgets.sources.data_sets.commit_of", lambda _name: "")
     assert "pip install 'embtie[corpora]'" in refused("datasets:o/n")
+
+
+def test_a_library_that_may_run_code_is_not_used(monkeypatch):
+    calls = fake(monkeypatch)
+    sys.modules["datasets"].__version__ = "3.6.0"
+    monkeypatch.setattr("embtie_widgets.sources.data_sets.commit_of", lambda _name: "")
+    assert "may run a data set's own code" in refused("datasets:o/n")
+    assert not calls
 
 
 def test_the_bundled_file_is_the_one_that_was_looked_at():
