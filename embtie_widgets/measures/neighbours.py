@@ -74,7 +74,7 @@ def neighbour_lists(
         mask, left_out = _restricted(mask, left_out, usable)
     check_k(k, int(mask.sum()), left_out)
     asked = np.arange(len(matrix)) if queries is None else _row_numbers(queries, len(matrix))
-    settings = {"k": k, "metric": metric, "center": center, "rows_left_out": left_out}
+    settings = {"k": int(k), "metric": metric, "center": center, "rows_left_out": left_out}
     return _lists(matrix, mask, asked, settings, pick_device(device), progress)
 
 
@@ -133,7 +133,7 @@ def knn_overlap(
     usable, left_out = usable_rows(list(matrices.values()), metric, center, progress)
     check_k(k, int(usable.sum()), left_out)
     asked = sampled_rows(usable.numpy(), sample, seed) if sample else np.arange(len(usable))
-    settings = {"k": k, "metric": metric, "center": center, "rows_left_out": left_out}
+    settings = {"k": int(k), "metric": metric, "center": center, "rows_left_out": left_out}
     first, second = (
         _lists(matrix, usable, asked, settings, pick_device(device), progress)
         for matrix in matrices.values()

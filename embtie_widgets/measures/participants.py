@@ -1,6 +1,7 @@
 """Which rows take part in a search for neighbours, and which of them are alike to the last bit."""
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import torch
 
@@ -80,7 +81,7 @@ def first_equals(matrix: torch.Tensor, usable: torch.Tensor) -> torch.Tensor:
 
 def check_k(k: int, usable: int, left_out: dict[str, int]) -> None:
     """Refuse a k that the rows cannot give."""
-    if isinstance(k, int) and 1 <= k < usable:
+    if isinstance(k, Integral) and not isinstance(k, bool) and 1 <= k < usable:
         return
     reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items() if number)
     raise EmbtieError(
