@@ -17,7 +17,7 @@ from embtie_widgets.progress import Progress, silent
 
 # Largest residual relative to the smallest wanted magnitude: what it leaves in a sum over the
 # wanted pairs is of the second order.
-TOLERANCE = 2e-5
+TOLERANCE = 5e-5
 # Magnitudes that differ by a smaller share are equal, as far as the residuals can tell.
 TIED = 1e-6
 _GUARD = 4
@@ -134,9 +134,9 @@ def _converge(space: Krylov, components: int, progress: Progress) -> tuple[torch
         reaching = _reaching(ritz.values, components, 10 * TIED)
         if done and reaching + _GUARD > wanted and wanted < keep:
             wanted, done = min(reaching + BLOCK, keep), False
-        if done and believed is not None and _same(ritz.values[:components], believed):
+        if done and believed is not None and _same(ritz.values[:wanted], believed):
             return ritz.weights[:, :wanted], reaching < wanted
-        believed = ritz.values[:components] if done else None
+        believed = ritz.values[:wanted] if done else None
         space.restart(ritz, keep, fresh=done)
     raise EmbtieError(
         f"The eigenvectors did not converge in {space.products:,} products: "
@@ -153,7 +153,8 @@ def _settled(ritz: Ritz, components: int) -> int:
 
 def _same(values: torch.Tensor, before: torch.Tensor) -> bool:
     close = TOLERANCE * float(before[-1].abs()) + TOLERANCE * 1e-2 * float(before[0].abs())
-    return float((values.abs() - before.abs()).abs().max()) <= close
+    known = len(values) == len(before)
+    return known and float((values.abs() - before.abs()).abs().max()) <= close
 
 
 def _refine(

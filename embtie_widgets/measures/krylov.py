@@ -46,7 +46,8 @@ class Krylov:
         self._eps = torch.finfo(like.dtype).eps
         self._basis = like.new_empty(size, room)
         self._seen = torch.zeros(room, room, dtype=torch.float64)
-        self._kept, self._left = 0, torch.zeros(BLOCK, BLOCK, dtype=torch.float64)
+        self._left = torch.zeros(BLOCK, BLOCK, dtype=torch.float64)
+        self._kept, self._scale = 0, 1.0
         self._next = self._orthonormal(self._random(BLOCK))
 
     def has_room(self, until: int) -> bool:
@@ -68,6 +69,7 @@ class Krylov:
             seen[low:] += self._clear(image, low)
         self._seen[:end, start:end] = seen
         self._seen[start:end, :end] = seen.T
+        self._scale = max(self._scale, float(seen.abs().max()))
         self._left = gram(image)
         self._next = self._orthonormal(image)
 
@@ -116,21 +118,18 @@ class Krylov:
 
     def _orthonormal(self, block: torch.Tensor) -> torch.Tensor:
         """The block's directions, orthonormal; random ones where it has none left."""
-        scale = max(1.0, float(self._seen.abs().max())) if self.filled else 1.0
-        for turn in range(6):
+        scale = self._scale
+        while True:
             squares, axes = torch.linalg.eigh(gram(block))
             lengths = squares.clamp_min(0).sqrt()
-            if turn and float(lengths[0]) > 1 - _THIN:
-                break
-            weak = lengths <= _ROUNDING * self._eps * scale
             change = axes / lengths.clamp_min(self._eps * scale)
             block = (block.double() @ change.to(block.device)).to(block)
-            if bool(weak.any()):
-                block[:, weak.to(block.device)] = self._random(int(weak.sum()))
-            if float(lengths[0]) < _THIN * scale:
-                self._clear(block)
+            if float(lengths[0]) > _THIN * scale:
+                return block
+            weak = lengths <= _ROUNDING * self._eps * scale
+            block[:, weak.to(block.device)] = self._random(int(weak.sum()))
+            self._clear(block)
             scale = 1.0
-        return block
 
 
 def gram(block: torch.Tensor) -> torch.Tensor:
