@@ -84,9 +84,14 @@ def largest_pairs(
     )
 
 
+def _keep(components: int) -> int:
+    """How many Ritz vectors a restart keeps."""
+    return 2 * components + 2 * BLOCK
+
+
 def _room(components: int) -> int:
-    """How many vectors the basis holds: four for each that is wanted, of very many fewer."""
-    return min(4 * components, 2 * components + 512) + 4 * BLOCK
+    """How many vectors the basis holds: about four for each that is wanted, of very many fewer."""
+    return _keep(components) + max(_PROBE, min(2 * components, 512))
 
 
 def _dense(multiply: Multiply, size: int, components: int, device: torch.device) -> Eigenpairs:
@@ -120,7 +125,7 @@ def _relative(residuals: torch.Tensor, values: torch.Tensor, components: int) ->
 def _converge(space: Krylov, components: int, progress: Progress) -> tuple[torch.Tensor, bool]:
     """What the wanted vectors are made of, once a fresh block brings nothing new; and whether
     all that equal the last of them are known."""
-    wanted, keep = components + _GUARD, 2 * components + 2 * BLOCK
+    wanted, keep = components + _GUARD, _keep(components)
     believed: torch.Tensor | None = None
     settled = 0
     for _ in range(_MOST_CYCLES):
