@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from embtie_widgets.errors import EmbtieError
+from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs.previews import Preview
 from embtie_widgets.jobs.runner import Outcome, Stage
 
@@ -36,7 +36,7 @@ class Answer:
 
     def finished(self, outcome: Outcome) -> None:
         """The job has ended."""
-        self.error = outcome.error
+        self.error = Cancelled() if outcome.cancelled else outcome.error
 
         def in_turn() -> None:
             try:

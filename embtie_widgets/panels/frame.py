@@ -198,7 +198,8 @@ class Panel(w.VBox):
             self.state.selection = ids_of(ids)
 
     def run(self) -> Any:
-        """Run the request, wait for it, and return its result; raises what went wrong."""
+        """Run the request, wait for it, and return its result; raises what went wrong, and
+        `Cancelled` where somebody has stopped it."""
         answer = self.start()
         answer.event.wait()
         if answer.error is not None:

@@ -182,6 +182,9 @@ def test_the_bundled_pair_shows_what_tying_does():
 
 
 def test_the_card_of_a_token_shows_the_same_neighbours_where_the_spaces_are_turned(request_):
+    far = token_card(request_, 3, k=5, metric="euclidean", center=True)
+    assert all(value > 0 and place != 3 for place, value in far.neighbours["In"])
+    assert [v for _, v in far.neighbours["In"]] == sorted(v for _, v in far.neighbours["In"])
     card = token_card(request_, 3, k=5)
     assert card.neighbours.keys() == {"In", "Out", "Tied"}
     out, tied = card.neighbours["Out"], card.neighbours["Tied"]

@@ -238,6 +238,22 @@ def test_a_click_shows_the_card_and_then_its_neighbours(
     assert card.status.startswith("Ten nearest of the matched tokens by cosine.")
 
 
+def test_of_very_many_neighbours_the_first_are_shown_and_marked_by_all(
+    panel: AlignmentPanel, near: Neighbours
+) -> None:
+    panel.tokens.table.clicked = 5
+    lists = {
+        "In": [(i, 0.5) for i in range(10, 70)],
+        "Out": [(i, 0.5) for i in range(69, 9, -1)],
+        "Tied": [(10, 0.5)],
+    }
+    near.asked[-1][2](type("Found", (), {"neighbours": lists})())
+    card = panel.card.card
+    assert [len(one["rows"]) for one in card.lists] == [50, 50, 1]
+    assert [row[3] for row in card.lists[0]["rows"]] == ["all", *["some"] * 49]
+    assert "The first 50 are shown." in card.status
+
+
 def test_a_click_on_a_neighbour_moves_to_it_in_every_view(
     panel: AlignmentPanel, near: Neighbours
 ) -> None:

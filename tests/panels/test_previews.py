@@ -3,13 +3,14 @@
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import embtie_widgets as ew
-from embtie_widgets.errors import EmbtieError
+from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs.runner import Runner
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests import read_request
@@ -148,6 +149,19 @@ def test_cancel_keeps_the_preview_and_says_what_it_is(panel: LengthPanel, gate: 
     gate.go_on.set()
     panel.run()
     assert (label(panel), panel.state.answered) == ("", EXACT)
+
+
+def test_code_that_waits_for_the_exact_result_is_never_given_a_preview(
+    panel: LengthPanel, gate: Gate
+) -> None:
+    turn_to(panel, 8)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(panel.run)
+        assert gate.reached.wait(LONG)
+        panel.cancel()
+        with pytest.raises(Cancelled):
+            waiting.result(LONG)
+    gate.go_on.set()
 
 
 def test_a_preview_answers_no_exact_request() -> None:
