@@ -7,7 +7,7 @@ import numpy as np
 from embtie_widgets.charts import figures, overlap, spectra
 from embtie_widgets.charts.columns import Column, Vector, levels, norm_columns, shared_columns
 from embtie_widgets.charts.files import charts_page
-from embtie_widgets.charts.geometry_words import asked, caption, headline, spectra_caption
+from embtie_widgets.charts.geometry_words import asked, beside, caption, headline, spectra_caption
 from embtie_widgets.charts.sentences import label
 from embtie_widgets.charts.theme import COMPARISONS
 from embtie_widgets.results.geometry import PairGeometry
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "asked",
+    "beside",
     "caption",
     "columns",
     "figure",
@@ -51,7 +52,7 @@ def _common(result: PairGeometry, name: str) -> list[Column]:
     return [
         Column(
             f"knn {name}",
-            f"{text} (points spread within each step)",
+            f"{label(name)}: common of {k:,}, spread within each step",
             role,
             spread(common, seed),
             levels(one.mean * k, one.floor * k),
@@ -138,7 +139,8 @@ def text(_request: Any, result: PairGeometry) -> str:
         pd.DataFrame(numbers).rename(index=lambda what: what.replace("_", " ")).to_string(),
     ]
     notes = "\n".join(f"note: {note}" for note in result.notes)
-    return "\n\n".join(part for part in (headline(result), caption(result), *tables, notes) if part)
+    said = [headline(result), beside(result), caption(result)]
+    return "\n\n".join(part for part in (*said, *tables, notes) if part)
 
 
 def _line(row: dict[str, Any]) -> dict[str, str]:

@@ -22,15 +22,14 @@ class _Side:
 
 
 def headline(result: PairGeometry) -> str:
-    """What the numbers say, the neighbours first, the graphs after them.
+    """What the neighbours say.
 
     One side is called closer only where the two 95 % intervals do not overlap.
     """
     out, into = _side(result, "Out->Tied"), _side(result, "In->Tied")
     if out is None or into is None:
-        return f"{_one_side(result)} {_spectral(result)}".strip()
-    said = [_nearest(result, out, into), _apart(result, out, into), _spectral(result)]
-    return " ".join(part for part in said if part)
+        return _one_side(result)
+    return f"{_nearest(result, out, into)} {_apart(result, out, into)}".strip()
 
 
 def _nearest(result: PairGeometry, out: _Side, into: _Side) -> str:
@@ -69,7 +68,8 @@ def _one_side(result: PairGeometry) -> str:
     )
 
 
-def _spectral(result: PairGeometry) -> str:
+def beside(result: PairGeometry) -> str:
+    """What the graphs of neighbours say; empty where they were not compared."""
     found = result.spectral
     if not found.keys() >= {"Out->Tied", "In->Tied"}:
         return ""

@@ -92,8 +92,13 @@ def _means(result: PairGeometry | None) -> _Traces:
     means = [parts[n].mean for n in names]
     spread = error_bars(means, [parts[n].interval for n in names])
     floors = [parts[n].floor for n in names]
+    said = {
+        "mode": "markers+text",
+        "text": [f"   {mean:.3f}" for mean in means],
+        "textposition": "middle right",
+    }
     return [
-        points("mean over tokens", rows, means, colors, "circle") | {"error_x": spread},
+        points("mean over tokens", rows, means, colors, "circle") | {"error_x": spread} | said,
         points("chance: k / (n − 1)", rows, floors, colors, "x-thin")
         | {"hovertemplate": "chance: %{x:.5f}<extra>%{y}</extra>"},
     ]
@@ -109,7 +114,7 @@ def _layout(result: PairGeometry | None) -> dict[str, Any]:
         "hovermode": "closest",
         "dragmode": "zoom",
         "xaxis": {
-            "title": {"text": f"share of the {k:,} nearest neighbours in common (KNN@{k:,})"},
+            "title": {"text": f"KNN@{k:,}: share of neighbours in common"},
             "anchor": "y2",
             "range": [-room - 0.01, 1 + room],
             "tickformat": ".1~f",

@@ -93,7 +93,13 @@ def _rank(result: PairGeometry | None, name: str) -> dict[str, Any]:
 
 
 def _layout() -> dict[str, Any]:
-    axis = {"type": "log", "zeroline": False, "showline": True, "ticks": "outside", "dtick": 1}
+    axis = {
+        "type": "log",
+        "zeroline": False,
+        "showline": True,
+        "ticks": "outside",
+        "minor": {"ticks": "outside", "dtick": "D1"},
+    }
     return {
         "uirevision": "spectra",
         "height": 380,
@@ -102,6 +108,6 @@ def _layout() -> dict[str, Any]:
         "dragmode": "zoom",
         "xaxis": axis | {"title": {"text": "singular value, by rank"}, "tickformat": ",d"},
         "yaxis": axis
-        | {"title": {"text": "rows' root mean square along it"}, "exponentformat": "power"},
+        | {"title": {"text": "part of the rows' length along it"}, "exponentformat": "power"},
         "legend": ABOVE,
     }

@@ -218,6 +218,6 @@ def _headline(result: PairGeometry) -> str:
         f'<div class="ep-alert" role="note"><b>Beware.</b> {escape(text)}</div>'
         for text in cautions(result)
     )
-    turned = exchange(result)
-    note = f'<p class="ep-aside">{escape(turned)}</p>' if turned else ""
-    return f"<p>{escape(chart.headline(result))}</p>{note}{beware}"
+    asides = [text for text in (chart.beside(result), exchange(result)) if text]
+    more = "".join(f'<p class="ep-aside">{escape(text)}</p>' for text in asides)
+    return f"<p>{escape(chart.headline(result))}</p>{more}{beware}"

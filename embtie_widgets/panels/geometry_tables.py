@@ -45,7 +45,7 @@ def reading(result: PairGeometry) -> str:
     )
     top = result.settings.get("top")
     return (
-        "<p class='ep-quiet'>Below each number is its <b>floor</b>, what chance gives: "
+        "<p class='ep-quiet'>The <b>floor</b> of a number is what chance gives: "
         "k / (n − 1) for neighbours, else the same measure with the tokens of one matrix "
         f"shuffled.{distance} CKA and the overlap of the {escape(top)} leading directions go from "
         "0 to 1; CKA takes the column means off by its definition.</p>"
@@ -61,7 +61,11 @@ def by_matrix(result: PairGeometry) -> str:
 
 
 def _floor(value: float | None, places: int = 3) -> str:
-    return "" if value is None else f'<br><small class="ep-floor">{number(value, places)}</small>'
+    return (
+        ""
+        if value is None
+        else f'<br><small class="ep-floor">floor {number(value, places)}</small>'
+    )
 
 
 def _named(comparison: str) -> str:

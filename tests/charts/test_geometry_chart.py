@@ -172,7 +172,10 @@ def test_the_headline_says_which_side_and_how_far_above_chance(result: PairGeome
     said = chart.headline(result)
     assert said.startswith("The tied matrix is closer to the untied output: KNN@10 is 0.5")
     assert "15 and 3.1 times what chance gives" in said
-    assert "Spectral distance, where smaller is closer: 0.50 to the output, 0.90" in said
+    graphs = chart.beside(result)
+    assert "Spectral distance, where smaller is closer: 0.50 to the output, 0.90" in graphs
+    assert "unrelated graphs like these are 1.20 and 1.20 apart" in graphs
+    assert chart.beside(replace(result, spectral={})) == ""
 
 
 def test_no_side_is_called_closer_where_intervals_overlap(result: PairGeometry) -> None:

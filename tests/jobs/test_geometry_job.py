@@ -301,7 +301,7 @@ def test_a_failed_identity_check_withholds_the_result(
         return replace(real(*given, **options), value=0.9)
 
     monkeypatch.setattr(geometry_checks, "cka", wrong)
-    with pytest.raises(EmbtieError, match="self CKA of a matrix is 0.9"):
+    with pytest.raises(EmbtieError, match=r"self CKA of a matrix is 0\.9"):
         ew.run(request_)
 
 
