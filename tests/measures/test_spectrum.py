@@ -6,7 +6,7 @@ import torch
 
 import embtie_widgets as ew
 from embtie_widgets.errors import Cancelled, EmbtieError
-from embtie_widgets.measures import axes
+from embtie_widgets.measures import axes, matrices
 from embtie_widgets.measures.spectra import cloud_of, selected_spectrum
 
 
@@ -38,6 +38,20 @@ def test_small_values_do_not_drown(spread, route, condition):
     found = ew.spectrum(x)
     np.testing.assert_allclose(found.singular_values, expected(x), rtol=1e-6)
     assert found.condition == pytest.approx(np.linalg.cond(x.numpy()), rel=1e-5)
+
+
+@pytest.mark.parametrize("condition", [1e3, 1e9])
+def test_nor_those_of_fewer_rows_than_columns(spread, route, condition):
+    x = spread(80, 30, condition).T
+    np.testing.assert_allclose(ew.spectrum(x).singular_values, expected(x), rtol=1e-6)
+
+
+def test_the_mean_is_that_of_float64_even_where_a_large_matrix_is_read_in_float32(
+    monkeypatch, normal, route
+):
+    monkeypatch.setattr(matrices, "_EXACT_UP_TO", 0)
+    x = (normal(3000, 6) / 1000 + 1000).float()
+    np.testing.assert_allclose(ew.spectrum(x, True).singular_values, expected(x, True), rtol=1e-9)
 
 
 def test_large_ill_conditioned_matrices_take_the_way_that_does_not_square(monkeypatch, spread):

@@ -7,7 +7,7 @@ import torch
 
 import embtie_widgets as ew
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.measures import axes
+from embtie_widgets.measures import axes, matrices
 from embtie_widgets.measures.subspaces import subspace_overlap
 
 
@@ -65,6 +65,16 @@ def test_a_mean_row_is_a_direction_that_chance_shares_too(normal):
     assert raw.correlations[0] > 0.99
     assert raw.chance[0] > 0.99
     assert centred.correlations[0] < 0.3
+
+
+def test_the_mean_is_that_of_float64_even_where_a_large_matrix_is_read_in_float32(
+    monkeypatch, normal
+):
+    x, y = ((normal(3000, 6) / 1000 + 1000).float() for _ in range(2))
+    exact = subspace_overlap(x, y, 3, center=True).correlations
+    monkeypatch.setattr(matrices, "_EXACT_UP_TO", 0)
+    found = subspace_overlap(x, y, 3, center=True).correlations
+    np.testing.assert_allclose(found, exact, atol=1e-6)
 
 
 def test_k_is_cut_to_the_smaller_rank(normal):
