@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 from embtie_widgets.measures.correlation import correlate
 from embtie_widgets.measures.frequency import of_norms
 from embtie_widgets.measures.statistics import group_means
-from embtie_widgets.progress import silent
 from embtie_widgets.results import Counts, PairNorms
 from embtie_widgets.results.groups import groups_of
 from tests.sample_results import pair_result
@@ -25,7 +23,6 @@ def counts_of(n: int, zeros: int = 0, name: str = "a text") -> Counts:
     return Counts(counts, total, 0, 1, 9, name, "ab" * 32, "cd" * 32, None, (), {})
 
 
-@patch("embtie_widgets.measures.statistics.RESAMPLES", 50)
 def norms_result(n: int = 300, zeros: int = 30, two: bool = False, **settings: Any) -> PairNorms:
     """n tokens, the first ones hostile; In is flat, Out and Tied rise; token 3 is not finite in
     In.  With `two`, B has counts of its own."""
@@ -39,8 +36,7 @@ def norms_result(n: int = 300, zeros: int = 30, two: bool = False, **settings: A
     }
     norms["In"][3] = np.nan
     found = {
-        name: of_norms(norms[name], (own if name == "Tied" else counts).counts, 0, silent)
-        for name in NAMES
+        name: of_norms(norms[name], (own if name == "Tied" else counts).counts) for name in NAMES
     }
     kept = np.arange(n) != 3
     pairs = (("In", "Out"), ("In", "Tied"), ("Out", "Tied"))

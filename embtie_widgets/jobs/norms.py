@@ -161,9 +161,9 @@ def _measure(
     whole = {name: survey(m, progress)[0].numpy() for name, m in pair.roles.matrices.items()}
     rows, seed = pair.roles.rows, request.seed
     check = max(check_norms(m, whole[name]) for name, m in pair.roles.matrices.items())
+    progress("correlating", 0, 1)
     found = {
-        name: _one(pair, name, whole[name][rows[name]], counted.of(name), seed, progress)
-        for name in whole
+        name: _one(pair, name, whole[name][rows[name]], counted.of(name), seed) for name in whole
     }
     result = PairNorms(
         matrices=found,
@@ -173,7 +173,7 @@ def _measure(
         token_counts=counted.of("In"),
         kinds=pair.kinds,
         groups=(),
-        between=_between(found, seed, progress),
+        between=_between(found, seed),
         frobenius={name: _frobenius(norms) for name, norms in whole.items()},
         corpora=counted.sources,
         counts=dict(pair.matched.counts),
@@ -188,10 +188,8 @@ def _measure(
     return replace(result, groups=group_means(groups_of(result), norms))
 
 
-def _one(
-    pair: OpenPair, name: str, norms: Vector, counts: Vector, seed: int, progress: Progress
-) -> NormFrequency:
-    found = of_norms(norms, counts, seed, progress)
+def _one(pair: OpenPair, name: str, norms: Vector, counts: Vector, seed: int) -> NormFrequency:
+    found = of_norms(norms, counts, seed)
     stored = str(pair.roles.matrices[name].dtype).removeprefix("torch.")
     return replace(
         found,
@@ -200,15 +198,13 @@ def _one(
     )
 
 
-def _between(
-    found: dict[str, NormFrequency], seed: int, progress: Progress
-) -> dict[str, Correlation]:
+def _between(found: dict[str, NormFrequency], seed: int) -> dict[str, Correlation]:
     """How the norms of the same tokens go together in each two of the matrices."""
     pairs = {}
     for first, second in combinations(found, 2):
         x, y = found[first].norm, found[second].norm
         both = (x > 0) & (y > 0)
-        pairs[f"{first}, {second}"] = correlate(x[both], y[both], seed, progress)
+        pairs[f"{first}, {second}"] = correlate(x[both], y[both], seed)
     return pairs
 
 

@@ -32,13 +32,13 @@ def norm_frequency(
 
     Correlations, running median and quartiles are over the rows with a count above 0; rows of
     count 0 stand apart.  Rows that are not finite or zero take no part anywhere and are named in
-    `.settings`.  `seed` draws the bootstrap and the shuffles.  Source: weight-tying paper, figure
+    `.settings`.  `seed` draws the shuffles behind chance.  Source: weight-tying paper, figure
     5 (METHODS 1.7).
     """
     matrix = as_matrix(x)
     known = as_counts(counts, len(matrix))
     norms = survey(matrix, progress)[0].numpy()
-    found = of_norms(norms, known, seed, progress)
+    found = of_norms(norms, known, seed)
     return replace(
         found,
         settings=found.settings | {"stored": str(matrix.dtype).removeprefix("torch.")},
@@ -46,7 +46,7 @@ def norm_frequency(
     )
 
 
-def of_norms(norms: Vector, counts: Vector, seed: int, progress: Progress) -> NormFrequency:
+def of_norms(norms: Vector, counts: Vector, seed: int = 0) -> NormFrequency:
     """The same for norms (V,) that are there already."""
     finite = np.isfinite(norms)
     usable = finite & (norms > 0)
@@ -63,7 +63,7 @@ def of_norms(norms: Vector, counts: Vector, seed: int, progress: Progress) -> No
         norm=norm,
         counts=counts,
         used=used,
-        correlation=correlate(log_count[used], norm[used], seed, progress),
+        correlation=correlate(log_count[used], norm[used], seed),
         curve=running_median(log_count[used], norm[used]),
         unseen=_unseen(norm[apart]),
         settings={

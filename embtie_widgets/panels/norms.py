@@ -60,7 +60,7 @@ class NormFrequencyPanel(TokenPanel):
         self.corpus = CorpusPicker(self.state.request.corpus)
         self.seed = labelled(
             w.FloatText(description="seed", continuous_update=False),
-            "Draws the samples behind the intervals, and the shuffles behind chance",
+            "Draws the shuffles behind chance",
         )
         fields = {
             "corpus": Field(self.corpus),

@@ -14,8 +14,8 @@ _OWN = CorpusRef()
 class NormFrequencyRequest(PairRequest):
     """Set the row norms of In, Out and Tied against how often the tokens occur in a corpus.
 
-    Without a `corpus` the counts are those that come with the models.  `seed` draws the samples
-    behind the intervals and the shuffles behind chance.
+    Without a `corpus` the counts are those that come with the models.  `seed` draws the
+    shuffles behind chance.
     """
 
     corpus: CorpusRef = _OWN

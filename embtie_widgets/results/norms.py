@@ -26,7 +26,7 @@ class Correlation:
     tokens         how many that are
     pearson        of the values, `spearman` of their ranks (equal values share the mean rank); NaN
                    for fewer than three tokens or where one of the vectors is constant
-    pearson_interval, spearman_interval  95 % bootstrap intervals over tokens
+    pearson_interval, spearman_interval  95 % intervals over tokens
     pearson_floor, spearman_floor  chance: shuffled, 95 % of all correlations are no larger than
                    this, whatever their sign
     floor_expected what theory gives for it: 1.96 / sqrt(tokens - 1)

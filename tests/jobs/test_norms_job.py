@@ -25,12 +25,6 @@ from tests.sources.models import edit_tensors, llama, saved
 
 WORDS = [f"w{i}" for i in range(60)]
 TEXT = " ".join(word for i, word in enumerate(WORDS[:50]) for _ in range(2 * i + 1))
-pytestmark = pytest.mark.usefixtures("fewer_resamples")
-
-
-@pytest.fixture
-def fewer_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("embtie_widgets.measures.statistics.RESAMPLES", 50)
 
 
 @pytest.fixture(autouse=True)
@@ -87,10 +81,7 @@ def test_the_bundled_pair_comes_with_counts_and_gives_the_numbers_of_numpy() -> 
     assert found.groups[0]["In"] > 0
 
 
-def test_the_result_that_ships_is_what_the_bundled_pair_gives(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.undo()
+def test_the_result_that_ships_is_what_the_bundled_pair_gives() -> None:
     shipped, now = first_result(NormFrequencyRequest()), ew.run(NormFrequencyRequest())
     assert shipped is not None
     assert shipped.summary() == now.summary()
@@ -214,7 +205,7 @@ def test_stages_are_told_in_their_order(asked: NormFrequencyRequest) -> None:
     stages: list[str] = []
     ew.run(asked, progress=lambda stage, *_: stages.append(stage))
     told = list(dict.fromkeys(stages))
-    assert told.index("loading") < told.index("counting tokens") < told.index("resampling tokens")
+    assert told.index("loading") < told.index("counting tokens") < told.index("correlating")
 
 
 def test_a_result_is_kept_until_text_or_seed_change(asked: NormFrequencyRequest, text: str) -> None:

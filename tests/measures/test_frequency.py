@@ -10,15 +10,10 @@ import torch
 from scipy import stats
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.measures.correlation import correlate
 from embtie_widgets.measures.frequency import norm_frequency, running_median
 
 RNG = np.random.default_rng
-
-
-@pytest.fixture
-def fewer_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests that measure many times over."""
-    monkeypatch.setattr("embtie_widgets.measures.statistics.RESAMPLES", 200)
 
 
 def planted(n: int = 400, noise: float = 0.05, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -77,7 +72,6 @@ def test_norms_that_rise_with_the_counts_have_rank_correlation_one() -> None:
     assert norm_frequency(1 / x, counts).correlation.tokens == 320
 
 
-@pytest.mark.usefixtures("fewer_resamples")
 def test_shuffled_counts_correlate_as_little_as_chance_says() -> None:
     x, counts = planted()
     found = [norm_frequency(x, RNG(i).permutation(counts), seed=i) for i in range(40)]
@@ -88,7 +82,6 @@ def test_shuffled_counts_correlate_as_little_as_chance_says() -> None:
     assert max(abs(one.pearson) for one in found) < 0.25
 
 
-@pytest.mark.usefixtures("fewer_resamples")
 def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
     rng, inside = RNG(0), 0
     for i in range(60):
@@ -115,6 +108,41 @@ def test_intervals_are_those_of_a_bootstrap_by_scipy() -> None:
             rng=np.random.default_rng(7),
         ).confidence_interval
         assert getattr(found, f"{name}_interval") == pytest.approx((peer.low, peer.high), abs=0.02)
+
+
+def test_an_interval_counts_what_a_token_does_to_the_ranks_of_all_others() -> None:
+    """Each token's influence is the derivative of the correlation by how often it comes."""
+    rng, n, change = RNG(3), 60, 1e-5
+    x = rng.integers(0, 12, n).astype(float)
+    y = rng.integers(0, 9, n) + 0.3 * x
+
+    def weighted(weights: np.ndarray) -> float:
+        ranks = []
+        for values in (x, y):
+            below = (weights * (values[None] < values[:, None])).sum(1)
+            same = (weights * (values[None] == values[:, None])).sum(1)
+            ranks.append(below + same / 2)
+        means = [weights @ rank / weights.sum() for rank in ranks]
+        a, b = (rank - mean for rank, mean in zip(ranks, means, strict=True))
+        return float((weights * a) @ b / np.sqrt(((weights * a) @ a) * ((weights * b) @ b)))
+
+    once = np.eye(n) * change
+    slopes = [(weighted(1 + one) - weighted(1 - one)) / (2 * change) for one in once]
+    found = correlate(x, y)
+    assert found.spearman == pytest.approx(weighted(np.ones(n)), abs=1e-12)
+    half = 1.959964 * np.linalg.norm(slopes) / (1 - found.spearman**2)
+    expected = np.tanh(np.arctanh(found.spearman) + np.array([-half, half]))
+    assert found.spearman_interval == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [30, 4000])
+def test_chance_is_what_shuffles_one_by_one_give_whatever_the_order_of_rows(n: int) -> None:
+    rng = RNG(5)
+    x, y = np.sort(rng.zipf(1.3, n).astype(float).clip(0, 1e4)), np.sort(rng.random(n))
+    found = correlate(x, y, seed=2)
+    shuffled = [np.corrcoef(x, rng.permutation(y))[0, 1] for _ in range(2000)]
+    assert found.pearson_floor == pytest.approx(np.quantile(np.abs(shuffled), 0.95), rel=0.1)
+    assert found.spearman_floor == pytest.approx(found.floor_expected, rel=0.1)
 
 
 def test_the_order_of_rows_and_the_unit_of_the_norms_do_not_count() -> None:
@@ -242,8 +270,8 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
     x, counts = planted()
     one, two, other = (norm_frequency(x, counts, seed=seed).correlation for seed in (3, 3, 4))
     assert one == two
-    assert one.pearson == other.pearson
-    assert one.pearson_interval != other.pearson_interval
+    assert (one.pearson, one.pearson_interval) == (other.pearson, other.pearson_interval)
+    assert one.pearson_floor != other.pearson_floor
 
 
 def test_the_hash_is_that_of_the_matrix_and_not_of_one_changed_since() -> None:
@@ -270,7 +298,7 @@ def test_cancelling_stops_the_work() -> None:
     from embtie_widgets.errors import Cancelled
 
     def cancel(stage: str, done: int, total: int) -> None:
-        if stage == "shuffling tokens":
+        if stage == "reading":
             raise Cancelled
 
     with pytest.raises(Cancelled):
