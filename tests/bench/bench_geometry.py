@@ -3,6 +3,11 @@
     python -m tests.bench.bench_geometry knn [--rows 50304] [--width 2048] [--repeat 1]
     python -m tests.bench.bench_geometry knn-growth
     python -m tests.bench.bench_geometry knn-sample
+    python -m tests.bench.bench_geometry spectra [--rows 50304] [--width 2048] [--repeat 1]
+    python -m tests.bench.bench_geometry spectra-growth
+    python -m tests.bench.bench_geometry spectral [--rows 50304] [--width 2048]
+    python -m tests.bench.bench_geometry spectral-growth
+    python -m tests.bench.bench_geometry spectral-memory
 
 Every time is the best of `--repeat` runs, taken in turn, so that a busy machine hits all alike.
 
@@ -10,6 +15,10 @@ What a GPU would change (calculated, not measured): the neighbours of one matrix
 floating-point operations, 5.3e12 at 50,304 x 2,048.  At the 50e12 a second that a current data
 centre GPU reaches in float32 without TF32 that is about 0.1 s, so that reading the rows, moving
 them and the exact look at the candidates on the processor, some seconds, become the whole cost.
+The eigenvectors of two graphs of 3.4 million edges take some 4,000 products with the omnibus
+matrix.  Each reads 4 x 3.4 million values, 2.2e11 bytes in all, and keeping the basis orthogonal
+takes 8.8e11 operations: at 3e12 bytes and 50e12 operations a second 0.1 s together, so that the
+small factorisations on the processor, some seconds, become the whole cost here too.
 """
 
 import argparse
@@ -21,9 +30,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
+from scipy.sparse.linalg import eigsh
 
 import embtie_widgets as ew
+from embtie_widgets.measures.geometry import matrix_geometry
+from embtie_widgets.measures.neighbours import neighbour_lists
+from embtie_widgets.measures.omnibus import omnibus_distance
 
 
 def main() -> None:
@@ -134,10 +148,126 @@ def knn_sample(given: argparse.Namespace) -> None:
     row("seconds for 2,000 tokens", times["ours"])
 
 
+def spectral(given: argparse.Namespace) -> None:
+    """The spectral distance against faiss graphs and eigsh, and the eigenvectors alone."""
+    x, y = related(given.rows, given.width)
+    lists = [neighbour_lists(matrix, 64).rows for matrix in (x, y)]
+    times, found = best(
+        given.repeat,
+        ours=lambda: ew.spectral_distance(x, y, floor=False),
+        eigenvectors=lambda: omnibus_distance(*lists, floor=False),
+        faiss=lambda: [_faiss_lists(matrix, 64) for matrix in (x, y)],
+    )
+    graphs = [np.array(one) for one in found["faiss"]]
+    peer, answer = best(given.repeat, eigsh=lambda: _eigsh_distance(*graphs, 128))
+    ours, alone = found["ours"], found["eigenvectors"]
+    print(f"spectral distance, {given.rows:,} x {given.width:,} float32: {ours}")
+    row("faiss graphs and eigsh / ours", (times["faiss"] + peer["eigsh"]) / times["ours"], ">= 1.5")
+    row("eigsh / ours, the same graphs given", peer["eigsh"] / times["eigenvectors"], "> 1")
+    row("difference of the distances", abs(ours.distance - answer["eigsh"]), "<= 1e-3")
+    row("vectors multiplied", alone.settings["products"])
+    row("largest relative residual", alone.settings["residual"])
+
+
+def _eigsh_distance(first: Any, second: Any, components: int) -> float:
+    """The distance from the omnibus matrix written out."""
+    n, k = first.shape
+    whose = np.repeat(np.arange(n), k)
+    a, b = (sp.csr_matrix((np.ones(n * k), (whose, g.ravel())), (n, n)) for g in (first, second))
+    a, b = (a + a.T) / 2, (b + b.T) / 2
+    both = (a + b) / 2
+    values, vectors = eigsh(sp.bmat([[a, both], [both, b]], format="csr"), k=components, which="LM")
+    one, two = np.split(vectors * np.sqrt(abs(values)), 2)
+    smaller = min(np.linalg.norm(one, 2), np.linalg.norm(two, 2))
+    return float(np.linalg.norm(one - two, 2) / smaller)
+
+
+def spectral_growth(given: argparse.Namespace) -> None:
+    """How the time of the eigenvectors grows with V, k and the number of components."""
+    for rows, k, components in (
+        (6_288, 64, 128),
+        (12_576, 64, 128),
+        (25_152, 64, 128),
+        (12_576, 16, 128),
+        (12_576, 32, 128),
+        (12_576, 64, 32),
+    ):
+        lists = [neighbour_lists(matrix, k).rows for matrix in related(rows, 256)]
+        times, found = best(
+            given.repeat, ours=partial(omnibus_distance, *lists, components, floor=False)
+        )
+        products = found["ours"].settings["products"]
+        name = f"{rows:,} rows, k {k}, {components} components"
+        row(f"{name}: vectors multiplied", products)
+        row(f"{name}: ms a vector", 1e3 * times["ours"] / products)
+
+
+def spectral_memory(given: argparse.Namespace) -> None:
+    """What the eigenvectors of two graphs of 151,936 rows take above the neighbour lists."""
+    draw = "draw = lambda n: np.random.default_rng(0).integers(1, n, (2, n, 64))"
+    shift = "lists = lambda n: (draw(n) + np.arange(n)[:, None]) % n"
+    memory = peak_above_inputs(
+        "import numpy as np\nfrom embtie_widgets.measures.omnibus import omnibus_distance\n"
+        f"{draw}\n{shift}\nbig = lists(151_936)",
+        "omnibus_distance(*lists(500), 16, floor=False)",
+        "omnibus_distance(*big, floor=False)",
+    )
+    row("151,936 rows, k 64: peak above the lists, GB", memory)
+
+
+def spectra(given: argparse.Namespace) -> None:
+    """Spectrum and CKA against numpy, and all numbers of three matrices together."""
+    x, y = related(given.rows, given.width)
+    times, found = best(
+        given.repeat,
+        spectrum=lambda: ew.spectrum(x).singular_values,
+        numpy_svd=lambda: np.linalg.svd(x.numpy(), compute_uv=False),
+        cka=lambda: ew.cka(x, y).value,
+        numpy_cka=lambda: _numpy_cka(x.numpy(), y.numpy()),
+    )
+    row("numpy.linalg.svd, float32 / spectrum, float64", times["numpy_svd"] / times["spectrum"])
+    row("numpy CKA (d x d), float32 / ours", times["numpy_cka"] / times["cka"])
+    sigma = found["spectrum"]
+    row(
+        "largest difference / largest value",
+        float(np.abs(found["numpy_svd"] - sigma).max() / sigma[0]),
+    )
+    row("difference of the two CKAs", abs(found["cka"] - found["numpy_cka"]))
+    made = (
+        "import torch\nfrom embtie_widgets.measures.geometry import pair_geometry\n"
+        "names = ('In', 'Out', 'Tied')\npairs = [names[:2], names[1:], names[::2]]\n"
+        f"large = {{n: torch.randn({given.rows}, {given.width}) for n in names}}"
+    )
+    small = "pair_geometry({n: x[:600] for n, x in large.items()}, pairs)"
+    started = time.perf_counter()
+    peak = peak_above_inputs(made, small, "pair_geometry(large, pairs)")
+    row("three matrices and comparisons, with start: s", time.perf_counter() - started)
+    row("their peak memory above the inputs, GB", peak, "< 1.5")
+
+
+def spectra_growth(given: argparse.Namespace) -> None:
+    """All numbers of one matrix: V d^2 for the products, d^3 for the eigenvectors."""
+    for rows, width in ((12_500, 512), (25_000, 512), (50_000, 512), (25_000, 1024)):
+        x, _ = related(rows, width)
+        times, _ = best(given.repeat, all=partial(matrix_geometry, x))
+        row(f"{rows:,} x {width:,}: s", times["all"])
+
+
+def _numpy_cka(x: Any, y: Any) -> float:
+    x, y = x - x.mean(0), y - y.mean(0)
+    own = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
+    return float(np.linalg.norm(x.T @ y) ** 2 / own)
+
+
 TABLES: dict[str, Callable[[argparse.Namespace], None]] = {
     "knn": knn,
     "knn-growth": knn_growth,
     "knn-sample": knn_sample,
+    "spectra": spectra,
+    "spectra-growth": spectra_growth,
+    "spectral": spectral,
+    "spectral-growth": spectral_growth,
+    "spectral-memory": spectral_memory,
 }
 
 if __name__ == "__main__":
