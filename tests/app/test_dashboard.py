@@ -38,7 +38,13 @@ def test_one_panel_alone_has_no_tab_bar() -> None:
 
 
 def test_the_dashboard_has_a_tab_for_each_panel_that_works() -> None:
-    assert [tab.name for tab in TABS] == ["Alignment", "Parameters", "Checkpoints"]
+    assert [tab.name for tab in TABS] == [
+        "Alignment",
+        "Neighbours and spectra",
+        "Norm-frequency",
+        "Parameters",
+        "Checkpoints",
+    ]
     assert isinstance(Dashboard().panel, w.VBox)
 
 
