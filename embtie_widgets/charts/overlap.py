@@ -114,7 +114,7 @@ def _layout(result: PairGeometry | None) -> dict[str, Any]:
         "hovermode": "closest",
         "dragmode": "zoom",
         "xaxis": {
-            "title": {"text": f"KNN@{k:,}: share of neighbours in common"},
+            "title": {"text": f"share in common, KNN@{k:,}"},
             "anchor": "y2",
             "range": [-room - 0.01, 1 + room],
             "tickformat": ".1~f",

@@ -93,12 +93,14 @@ def _rank(result: PairGeometry | None, name: str) -> dict[str, Any]:
 
 
 def _layout() -> dict[str, Any]:
+    # Ticks at 1, 2 and 5 of every power of ten.
     axis = {
         "type": "log",
         "zeroline": False,
         "showline": True,
         "ticks": "outside",
-        "minor": {"ticks": "outside", "dtick": "D1"},
+        "dtick": "D2",
+        "tickformat": ".1~g",
     }
     return {
         "uirevision": "spectra",
@@ -107,7 +109,6 @@ def _layout() -> dict[str, Any]:
         "hovermode": "closest",
         "dragmode": "zoom",
         "xaxis": axis | {"title": {"text": "singular value, by rank"}, "tickformat": ",d"},
-        "yaxis": axis
-        | {"title": {"text": "part of the rows' length along it"}, "exponentformat": "power"},
+        "yaxis": axis | {"title": {"text": "part of the rows' length along it"}},
         "legend": ABOVE,
     }

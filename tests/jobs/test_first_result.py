@@ -4,7 +4,7 @@ import pytest
 from embtie_widgets.jobs import first
 from embtie_widgets.jobs.first import FILES, first_result
 from embtie_widgets.jobs.run import run
-from embtie_widgets.requests import AlignRequest
+from embtie_widgets.requests import AlignRequest, GeometryRequest
 from embtie_widgets.requests.kinds import KINDS
 from tests.fresh import run_fresh
 
@@ -20,6 +20,21 @@ def test_the_shipped_result_is_what_the_shipped_pair_gives_today() -> None:
         np.testing.assert_allclose(shipped.comparisons[name].cosine, part.cosine, atol=1e-5)
         assert abs(shipped.comparisons[name].heldout_mean - part.heldout_mean) < 1e-5
         assert abs(shipped.comparisons[name].floor_mean - part.floor_mean) < 1e-5
+
+
+def test_the_shipped_geometry_is_what_the_shipped_pair_gives_today() -> None:
+    shipped, now = first_result(GeometryRequest()), run(GeometryRequest())
+    assert shipped is not None
+    assert (shipped.tokens, shipped.hashes) == (now.tokens, now.hashes)
+    assert (shipped.models, shipped.notes) == (now.models, now.notes)
+    assert shipped.settings == now.settings | {"cached": True}
+    for then, today in zip(shipped.summary(), now.summary(), strict=True):
+        assert then == pytest.approx(today, abs=1e-4)
+    for name, one in now.overlaps.items():
+        np.testing.assert_array_equal(shipped.overlaps[name].per_token, one.per_token)
+    for name, one in now.matrices.items():
+        spectrum = shipped.matrices[name].spectrum.singular_values
+        np.testing.assert_allclose(spectrum, one.spectrum.singular_values, rtol=1e-5)
 
 
 def test_it_answers_no_other_request() -> None:

@@ -12,6 +12,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.geometry import GeometryPanel
 from embtie_widgets.requests import GeometryRequest
 from embtie_widgets.requests.link import Link, decode
+from tests.fresh import run_fresh
 from tests.panels.fake_jobs import Cost, FakeJob, FakeRunner, parts
 from tests.sample_geometry import geometry_result
 
@@ -279,3 +280,8 @@ def test_without_an_output_matrix_the_rest_is_shown(
 def test_what_is_not_known_is_refused() -> None:
     with pytest.raises(EmbtieError, match="metric"):
         GeometryPanel(metric="taxi", parts=parts(GeometryRunner(at_once=True), Cost()))
+
+
+def test_the_panel_opens_without_torch() -> None:
+    code = "import embtie_widgets as ew; p = ew.GeometryPanel(); assert p.result is not None"
+    run_fresh(code, "torch", "transformers", "plotly", "pandas")
