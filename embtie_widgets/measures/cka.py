@@ -45,7 +45,8 @@ def cka(
     matrices, rows, left_out = prepare(tensors, True, progress)
     how = arithmetic(matrices, rows, device)
     chosen = {name: (matrix, rows) for name, matrix in matrices.items()}
-    moments = accumulate(chosen, {("x", "y"): ("x", "y")}, ["x", "y"], how, progress)
+    products, names = {("x", "y"): ("x", "y")}, ["x", "y"]
+    moments = accumulate(chosen, products, names, how, progress, exact_grams=False)
     sums = kernel_sums(moments.about_own_mean(), moments.shifts(), chosen, how)
     found = aligned(sums, ("x", "y"), debiased)
     settings = found.settings | facts(matrices, rows, left_out, how)

@@ -2,8 +2,8 @@
 
 They are summed block by block into float64.  Small work runs in float64 throughout.  Large work
 multiplies x y^T in float32, which is about twice as fast, and the caller repeats it in float64
-where the error estimate of the fitted map says that float32 is not enough.  x x^T is always
-formed in float64, since least squares squares its condition number.
+where the error estimate of the fitted map says that float32 is not enough.  x x^T is
+formed in float64 for least squares and spectra, which square its condition number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -91,11 +91,13 @@ def accumulate(
     grams: Sequence[str],
     how: Arithmetic,
     progress: Progress = silent,
+    *,
+    exact_grams: bool = True,
 ) -> Moments:
     """Sums over equally long lists of rows of named matrices.
 
     `products` names the pairs that are multiplied, by the pair that they are kept under; `grams`
-    the matrices whose x x^T is wanted.
+    the matrices whose x x^T is wanted, in float64 unless their sizes alone are (`exact_grams`).
     """
     like, double = how.empty(), how.in_float64().empty()
     streams = {name: list(rows.blocks()) for name, (_, rows) in chosen.items()}
@@ -107,7 +109,8 @@ def accumulate(
             _add_block(found, part, products)
             for name in grams:
                 numbers = streams[name][number]
-                block = part[name] if how.exact else chosen[name][0].block(numbers, double)
+                ready = how.exact or not exact_grams
+                block = part[name] if ready else chosen[name][0].block(numbers, double)
                 _add_gram(found.gram[name], block)
             progress("multiplying", min((number + 1) * BLOCK, found.n), found.n)
     return found
