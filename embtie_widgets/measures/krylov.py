@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import torch
 
+from embtie_widgets.errors import EmbtieError
+
 Multiply = Callable[[torch.Tensor], torch.Tensor]
 
 BLOCK = 16
@@ -17,6 +19,7 @@ _ROWS = 8192
 _ROUNDING = 32
 # One left with a smaller share than this is cleaned again.
 _THIN = 1e-2
+_TURNS = 8
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ class Krylov:
     def _orthonormal(self, block: torch.Tensor) -> torch.Tensor:
         """The block's directions, orthonormal; random ones where it has none left."""
         scale = self._scale
-        while True:
+        for _ in range(_TURNS):
             squares, axes = torch.linalg.eigh(gram(block))
             lengths = squares.clamp_min(0).sqrt()
             change = axes / lengths.clamp_min(self._eps * scale)
@@ -130,6 +133,10 @@ class Krylov:
             block[:, weak.to(block.device)] = self._random(int(weak.sum()))
             self._clear(block)
             scale = 1.0
+        raise EmbtieError(
+            "No further direction could be found: the products are not finite.",
+            "Please report the matrices and the settings.",
+        )
 
 
 def gram(block: torch.Tensor) -> torch.Tensor:
