@@ -1,6 +1,7 @@
 """Counting tokens: right, once, stoppable, and no more in memory than a block."""
 
 import gzip
+import json
 import os
 import tracemalloc
 from collections import Counter
@@ -165,6 +166,19 @@ def test_models_with_one_tokenizer_are_counted_once(kept, text_file, encoded):
     assert encoded == []
     assert np.array_equal(other.counts, first.counts)
     assert other.settings["model"] == "nano-untied"
+
+
+def test_a_model_with_another_tokenizer_is_counted_for_itself(kept, text_file, tmp_path):
+    first = count_tokens(str(text_file), NANO)
+    whole = find("nano-tied").files.folder / "tokenizer.json"
+    tokenizer = json.loads(whole.read_text(encoding="utf-8"))
+    tokenizer["model"]["merges"] = tokenizer["model"]["merges"][:50]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+    np.save(tmp_path / "E.npy", np.ones((4096, 8), np.float32))
+    tokens_file = str(tmp_path / "tokenizer.json")
+    other = count_tokens(str(text_file), ModelRef(str(tmp_path / "E.npy"), tokens_file=tokens_file))
+    assert other.tokenizer != first.tokenizer
+    assert other.total > 1.5 * first.total
 
 
 def test_the_same_text_under_another_name_is_read_but_not_counted(kept, text_file, encoded):

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources.corpora import BUNDLED_FILE
@@ -82,7 +82,15 @@ def wordpiece(_shared: Path) -> Tokenizer:
     return made
 
 
-KINDS = [nano, gpt2, neox, llama3, pieces_merged, pieces_unigram, wordpiece]
+def lines_as_spaces(shared: Path) -> Tokenizer:
+    """As T5's: a line end is a space before the next word, so that nothing ends behind it."""
+    made = pieces_unigram(shared)
+    one_space = normalizers.Replace(Regex(r"\s+"), " ")
+    made.normalizer = normalizers.Sequence([one_space, made.normalizer])
+    return made
+
+
+KINDS = [nano, gpt2, neox, llama3, pieces_merged, pieces_unigram, lines_as_spaces, wordpiece]
 
 
 def counts(tokenizer: Tokenizer, text: str, size: int, chunk: int = 5_000) -> tuple[Counter, int]:

@@ -24,7 +24,6 @@ from embtie_widgets.sources.spelling import BYTE_ALPHABET
 from embtie_widgets.sources.tokenizing import ModelTokenizer, tokenizer_of
 from tests.hub_server import HubServer
 from tests.sources.models import llama, saved
-from tests.sources.test_gguf import smollm2  # noqa: F401 - a fixture
 
 PIECES = Path(__file__).parent / "pieces"
 EXPECTED = json.loads((PIECES / "expected.json").read_text())
@@ -184,7 +183,7 @@ def test_a_gguf_file_of_pieces_cuts_as_its_library_does(tmp_path):
     assert found.encode(EXPECTED["texts"]) == EXPECTED["ids"]["bpe"]
 
 
-def test_a_real_gguf_file_cuts_as_the_model_was_trained(smollm2, english):  # noqa: F811
+def test_a_real_gguf_file_cuts_as_the_model_was_trained(smollm2, english):
     """transformers passes over how this family cuts its digits, which comes from elsewhere."""
     found = tokenizer_of(ModelRef(str(smollm2)))
     made = transformers.AutoTokenizer.from_pretrained(smollm2.parent, gguf_file=smollm2.name)
