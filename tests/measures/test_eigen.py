@@ -41,3 +41,9 @@ def test_what_equals_the_last_wanted_value_comes_along():
 
 def test_too_many_equal_values_to_follow_are_said_to_be_unsettled():
     assert not largest_pairs(diagonal([5.0] * 100), SIZE, 3).settled
+
+
+def test_copies_that_the_first_block_could_not_hold_are_looked_for():
+    leading = [3.0] * 20 + [2.9 - number / 20 for number in range(12)]
+    found = largest_pairs(diagonal(leading), SIZE, 24)
+    assert found.values.tolist() == pytest.approx(leading[:24], abs=1e-6)
