@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from embtie_widgets.jobs.estimate import timed
-from embtie_widgets.jobs.geometry_cost import TOO_LARGE, work_of
+from embtie_widgets.jobs.geometry_cost import TOO_LARGE, remember, work_of
 from embtie_widgets.jobs.geometry_parts import Parts
 from embtie_widgets.jobs.pair_results import common_fields, pair_notes
 from embtie_widgets.jobs.pair_runs import run_kept
@@ -32,6 +32,7 @@ def run_geometry(request: GeometryRequest, progress: Progress) -> PairGeometry:
             hint=TOO_LARGE,
             tells=parts.are_new,
         )
+        remember(request)
         return found
 
     result: PairGeometry = run_kept(request, progress, measure)

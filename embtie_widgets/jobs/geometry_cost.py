@@ -1,13 +1,37 @@
-"""What a comparison of geometries will cost, and what is shown before it; torch is not needed."""
+"""What a comparison of geometries will cost, and what is shown before it; torch is not needed.
 
-from dataclasses import replace
+A comparison is made of parts that are kept (`jobs/geometry_parts.py`): what this kernel has made
+already costs nothing again, so that another k or the graphs turned off are seen to be quick.
+"""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from embtie_widgets.jobs.cache import cache_folder
 from embtie_widgets.jobs.estimate import Estimate, Work, experience
 from embtie_widgets.requests.geometry import GeometryRequest
 
 TOO_LARGE = "Choose smaller models, leave the spectral distance out, or close other work there."
 PREVIEW_SAMPLE = 2_000
 _MATRICES = 3
+_GRAPHS = ("cosine", False)
+# Choosing the nearest of a row's similarities takes as long as so many multiply-adds for each of
+# them; an eigenproblem passes over the graph and its basis so many times.
+_CHOOSING, _PASSES = 60.0, 8.0
+_SEARCH_BYTES = 600 * 2**20
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part by name, how much of it is needed, and the multiply-adds that it takes."""
+
+    name: tuple[Any, ...]
+    size: int
+    operations: float
+
+
+_made: dict[tuple[Any, ...], int] = {}
 
 
 def work_of(request: GeometryRequest) -> Work | None:
@@ -15,13 +39,16 @@ def work_of(request: GeometryRequest) -> Work | None:
     size = experience.size(request)
     if size is None:
         return None
-    rows, width = map(float, size)
-    operations = _neighbours(request, rows, width) + _spectra(rows, width)
+    rows, width = size
+    operations = sum(
+        part.operations
+        for part in _parts(request, float(rows), float(width))
+        if _made.get(part.name, 0) < part.size
+    )
     held = rows * 4 * (request.k + 2) * _MATRICES + 70 * 8 * width**2 + _SEARCH_BYTES
     if request.spectral:
-        operations += _graphs(request, rows)
         held += rows * (8 * request.spectral_k * 6 + 2 * 8 * 4 * request.components)
-    return Work(request.kind, request.device, operations, int(held))
+    return Work(request.kind, request.device, operations, held)
 
 
 def estimate_geometry(request: GeometryRequest) -> Estimate | None:
@@ -36,28 +63,37 @@ def preview(request: GeometryRequest) -> GeometryRequest | None:
     return replace(request, sample=PREVIEW_SAMPLE, spectral=False)
 
 
-# Measured: choosing the nearest of a row's similarities takes as long as so many multiply-adds for
-# each of them; an eigenproblem passes over the graph and its basis so many times.
-_CHOOSING, _PASSES = 60.0, 8.0
-_SEARCH_BYTES = 600 * 2**20
+def remember(request: GeometryRequest) -> None:
+    """Take note that the parts of this request are kept by now."""
+    if cache_folder() is not None:
+        for part in _parts(request, 0.0, 0.0):
+            _made[part.name] = max(part.size, _made.get(part.name, 0))
 
 
-def _neighbours(request: GeometryRequest, rows: float, width: float) -> float:
-    """Those that are asked for, and those of the graphs where these are others."""
-    asked = min(float(request.sample), rows) if request.sample else rows
-    each = asked * rows * (width + _CHOOSING)
-    same = request.metric == "cosine" and not request.center and not request.sample
-    graphs = 0.0 if same or not request.spectral else rows * rows * (width + _CHOOSING)
-    return _MATRICES * (each + graphs)
+def _parts(request: GeometryRequest, rows: float, width: float) -> Iterator[_Part]:
+    """Lists of neighbours, graphs, and what is said of matrices as wholes."""
+    pair = (request.a, request.b, request.role_b)
+    how = (request.metric, request.center)
+    each = _MATRICES * rows * (width + _CHOOSING)
+    k = request.k
+    if request.spectral:
+        graphs = (request.spectral_k, request.components, request.seed)
+        yield _Part(("graphs", *pair, *graphs), 1, _eigenproblems(request, rows))
+        if how == _GRAPHS and not request.sample:
+            k = max(k, request.spectral_k)
+        else:
+            yield _Part(("lists", *pair, *_GRAPHS), request.spectral_k, each * rows)
+    if request.sample:
+        asked = min(float(request.sample), rows)
+        yield _Part(("sample", *pair, *how, request.sample, request.seed), k, each * asked)
+    else:
+        yield _Part(("lists", *pair, *how), k, each * rows)
+    wholes = 3 * _MATRICES * rows * width**2 + 9 * 30 * width**3
+    yield _Part(("wholes", *pair, request.center, request.top, request.seed), 1, wholes)
 
 
-def _spectra(rows: float, width: float) -> float:
-    """Products and factorisations of every matrix and of every two, with their floors."""
-    return 3 * _MATRICES * rows * width**2 + 9 * 30 * width**3
-
-
-def _graphs(request: GeometryRequest, rows: float) -> float:
+def _eigenproblems(request: GeometryRequest, rows: float) -> float:
     """Three distances and their floors: products of the graphs, and with the growing basis."""
     block = 2.0 * request.components
-    passes = 6 * _PASSES * 2 * rows
+    passes = 2 * _MATRICES * _PASSES * 2 * rows
     return passes * (8 * request.spectral_k * block + block * block)

@@ -66,11 +66,14 @@ def test_another_k_runs_again_and_the_address_restores_it(visit: Callable[..., V
     k = one.page.get_by_label("k", exact=True)
     k.fill("3")
     k.press("Enter")
+    one.wait_for_answer()
     one.page.get_by_text("3 nearest by cosine").wait_for()
     assert "KNN@3" in one.page.locator(".ep-headline").inner_text()
     one.page.locator(".embtie-table tbody input").nth(1).check()
     one.page.wait_for_function("location.search.includes('tokens=')")
     other = visit(query=f"?{urlsplit(one.page.url).query}")
+    other.wait_for_figure()
+    other.wait_for_answer()
     other.page.get_by_text("3 nearest by cosine").wait_for()
     assert other.selected() == 1
     assert other.page.get_by_label("k", exact=True).input_value() == "3"

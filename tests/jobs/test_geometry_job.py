@@ -414,6 +414,21 @@ def test_cost_grows_with_rows_and_with_graphs() -> None:
     assert estimate_geometry(GeometryRequest("no/where", "no/where")) is None
 
 
+def test_what_this_kernel_has_made_costs_nothing_again(
+    request_: GeometryRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ew.run(request_)
+    overhead = estimate_geometry(request_).seconds
+    assert estimate_geometry(replace(request_, k=3)).seconds == overhead
+    assert estimate_geometry(replace(request_, spectral=False)).seconds == overhead
+    for change in ({"k": 9}, {"center": True}, {"components": 13}, {"top": 5}, {"seed": 1}):
+        assert estimate_geometry(replace(request_, **change)).seconds > overhead
+    monkeypatch.setenv("EMBTIE_CACHE", "off")
+    other = replace(request_, metric="euclidean", spectral=False)
+    ew.run(other)
+    assert estimate_geometry(other).seconds > overhead
+
+
 def test_what_does_not_fit_is_refused_before_it_is_begun(
     request_: GeometryRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
