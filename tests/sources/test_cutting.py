@@ -86,7 +86,7 @@ def lines_as_spaces(shared: Path) -> Tokenizer:
     """As T5's: a line end is a space before the next word, so that nothing ends behind it."""
     made = pieces_unigram(shared)
     one_space = normalizers.Replace(Regex(r"\s+"), " ")
-    made.normalizer = normalizers.Sequence([one_space, made.normalizer])
+    made.normalizer = normalizers.Sequence([one_space, normalizers.Prepend(" ")])
     return made
 
 
