@@ -1,5 +1,6 @@
 """The nearest rows of rows: which tokens stand near a token in one space, and in two."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,8 @@ import torch
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.devices import full_float32, pick_device
-from embtie_widgets.measures.matrices import as_matrix
+from embtie_widgets.measures.hashes import watched
+from embtie_widgets.measures.matrices import as_matrix, survey
 from embtie_widgets.measures.nearest_lists import exact_lists, nearest_lists
 from embtie_widgets.measures.participants import check_k, first_equals, usable_rows
 from embtie_widgets.measures.points import points_of
@@ -91,7 +93,7 @@ def _lists(
     points = points_of(matrix, usable, settings["metric"], settings["center"])
     taking = usable[asked]
     number = usable.cumsum(0) - 1
-    first = first_equals(matrix, usable)
+    first = first_equals(matrix, usable, progress)
     with full_float32():
         equals = number[first[usable]]
         found = nearest_lists(points, equals, k, number[asked][taking], device, progress)
@@ -138,7 +140,9 @@ def knn_overlap(
         _lists(matrix, usable, asked, settings, pick_device(device), progress)
         for matrix in matrices.values()
     )
-    return overlap_of(first, second, k, seed=seed)
+    norms = {name: survey(matrix)[0] for name, matrix in matrices.items()}
+    hashes = watched({"x": x, "y": y}, norms)
+    return replace(overlap_of(first, second, k, seed=seed), hashes=hashes)
 
 
 def sampled_rows(usable: Any, sample: int, seed: int) -> Any:

@@ -61,7 +61,9 @@ def _has_direction(matrix: torch.Tensor, norms: torch.Tensor, usable: torch.Tens
     return torch.cat(parts)
 
 
-def first_equals(matrix: torch.Tensor, usable: torch.Tensor) -> torch.Tensor:
+def first_equals(
+    matrix: torch.Tensor, usable: torch.Tensor, progress: Progress = silent
+) -> torch.Tensor:
     """(V,) int64: the first usable row that holds the same values as each, itself for most."""
     groups: dict[int, list[int]] = {}
     for start in range(0, len(matrix), BLOCK):
@@ -69,6 +71,7 @@ def first_equals(matrix: torch.Tensor, usable: torch.Tensor) -> torch.Tensor:
         block = raw_bytes(matrix[start : start + BLOCK].cpu() + 0.0).numpy()
         for row in usable[start : start + BLOCK].nonzero()[:, 0].tolist():
             groups.setdefault(hash(block[row].tobytes()), []).append(start + row)
+        progress("comparing rows", min(start + BLOCK, len(matrix)), len(matrix))
     first = torch.arange(len(matrix))
     for rows in groups.values():
         if len(rows) > 1:

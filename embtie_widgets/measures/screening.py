@@ -6,7 +6,6 @@ reach to become a candidate, and the candidates are what the exact look has to p
 """
 
 from dataclasses import dataclass
-from itertools import combinations
 
 import torch
 
@@ -14,8 +13,10 @@ from embtie_widgets.measures.points import Points, piece
 from embtie_widgets.progress import Progress
 
 STAGE = "finding neighbours"
-# Below this many bytes all points are kept in the arithmetic of the products, not made again.
+# Below this many bytes all points are kept in the arithmetic of the products, not made again;
+# else so many bytes of them serve each time that the others are made.
 _KEPT = 700_000_000
+_TOGETHER = 300_000_000
 _LANES = 64
 _NOWHERE = -1e30
 
@@ -48,14 +49,19 @@ class Planes:
     slack  (height,) the s of the points made so far
     """
 
-    def __init__(self, points: Points, like: torch.Tensor) -> None:
+    def __init__(self, points: Points, like: torch.Tensor, progress: Progress) -> None:
         self.points, self.like = points, like
         self.width = -(-(points.width + 2) // 16) * 16
         self.height = -(-len(points) // _LANES) * _LANES
         self.shift = _middle(points)
         self.slack = like.new_zeros(self.height)
-        size = self.height * self.width * like.element_size()
-        self.kept = self.made(slice(0, self.height)) if size <= _KEPT else None
+        self.progress = progress
+        keep = like.device.type != "cpu" or self.bytes(self.height) <= _KEPT
+        self.kept = self.made(slice(0, self.height)) if keep else None
+
+    def bytes(self, rows: int) -> int:
+        """The memory that so many rows take."""
+        return rows * self.width * self.like.element_size()
 
     def block(self, rows: slice) -> torch.Tensor:
         """The rows (m, width) of these points."""
@@ -77,6 +83,8 @@ class Planes:
             part[:, d] = _NOWHERE
             part[: len(real), d] = slack - half
             start += len(some)
+            if len(numbers) == self.height:
+                self.progress("reading", start, self.height)
         out[:, d + 1] = 1
         return out.to(self.like.device)
 
@@ -194,7 +202,7 @@ def _expand(
 def screen(points: Points, k: int, room: int, like: torch.Tensor, progress: Progress) -> Candidates:
     """The candidates of every point, at most `room` of each, in the type and on the device of
     `like`: each product of two blocks serves the rows of both."""
-    planes = Planes(points, like)
+    planes = Planes(points, like, progress)
     blocks = _blocks(planes.height, like)
     best = Best(planes.height, k, room, planes.slack, planes.slack)
     product = Product(blocks[0].stop, like)
@@ -205,13 +213,22 @@ def screen(points: Points, k: int, room: int, like: torch.Tensor, progress: Prog
         best.merge(rows, bounds, _numbers(rows, like))
         progress(STAGE, done + 1, total)
     best.needed[len(points) :] = torch.inf
-    for done, (rows, others) in enumerate(combinations(blocks, 2), len(blocks) + 1):
-        if others.start == rows.stop:
-            here = planes.turned(planes.block(rows))
-        bounds = product(planes.block(others), here)
-        best.offer(others.start, bounds, rows.start)
-        best.offer_columns(rows.start, bounds, others.start)
-        progress(STAGE, done, total)
+    done, together = len(blocks), 1
+    if planes.kept is None:
+        together = max(1, _TOGETHER // planes.bytes(blocks[0].stop))
+    for first in range(0, len(blocks), together):
+        group = [
+            (rows, planes.turned(planes.block(rows))) for rows in blocks[first : first + together]
+        ]
+        for others in blocks[first + 1 :]:
+            there = planes.block(others)
+            for rows, here in group:
+                if rows.start < others.start:
+                    bounds = product(there, here)
+                    best.offer(others.start, bounds, rows.start)
+                    best.offer_columns(rows.start, bounds, others.start)
+                    done += 1
+                    progress(STAGE, done, total)
     return best.candidates(len(points))
 
 
@@ -219,7 +236,7 @@ def screen_some(
     points: Points, asking: torch.Tensor, k: int, room: int, like: torch.Tensor, progress: Progress
 ) -> Candidates:
     """The candidates of the asking points (m,) only."""
-    planes = Planes(points, like)
+    planes = Planes(points, like, progress)
     blocks = _blocks(planes.height, like)
     product = Product(blocks[0].stop, like)
     found: list[Candidates] = []

@@ -1,6 +1,7 @@
 """Results of neighbour measures."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +83,7 @@ class KnnOverlap:
     floor      k / (n - 1), n the rows that take part: the level of pure chance
     settings   k, metric, center, rows, rows_used, rows_left_out by reason, duplicates by matrix,
                sampled (how many rows were asked), seed, device
+    hashes     of the two matrices, "x" and "y", read when first asked for
     """
 
     per_token: Vector
@@ -89,6 +91,7 @@ class KnnOverlap:
     interval: tuple[float, float]
     floor: float
     settings: dict[str, Any]
+    hashes: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         low, high = self.interval

@@ -126,7 +126,7 @@ def _faiss_overlap(x: torch.Tensor, y: torch.Tensor, k: int, share: int) -> Any:
     return np.array(common) / k
 
 
-def _faiss_lists(x: torch.Tensor, k: int, share: int) -> list[list[int]]:
+def _faiss_lists(x: torch.Tensor, k: int, share: int = 1) -> list[list[int]]:
     """The k nearest of each `share`-th row by cosine, without the row itself."""
     import faiss
 

@@ -6,7 +6,13 @@ import torch
 
 import embtie_widgets as ew
 from embtie_widgets.errors import Cancelled, EmbtieError
+from embtie_widgets.hashing import tensor_hash
+from embtie_widgets.measures import screening
 from embtie_widgets.measures.neighbours import neighbour_lists, overlap_of
+from embtie_widgets.measures.points import points_of
+from embtie_widgets.measures.screening import screen
+from embtie_widgets.progress import silent
+from embtie_widgets.results.storage import from_bytes, to_bytes
 
 METRICS = pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 CENTER = pytest.mark.parametrize("center", [True, False])
@@ -27,6 +33,25 @@ def test_neither_a_rotation_nor_a_scale_for_each_row_moves_the_cosine(normal, ro
     np.testing.assert_array_equal(
         ew.knn_overlap(moved, y).per_token, ew.knn_overlap(x, y).per_token
     )
+
+
+def test_a_matrix_too_large_to_be_kept_is_read_again_with_the_same_result(normal, monkeypatch):
+    x, y = normal(7000, 6), normal(7000, 6)
+    expected = ew.knn_overlap(x, y).per_token
+    monkeypatch.setattr(screening, "_KEPT", 0)
+    for together in (0, 500_000):
+        monkeypatch.setattr(screening, "_TOGETHER", together)
+        np.testing.assert_array_equal(ew.knn_overlap(x, y).per_token, expected)
+
+
+def test_the_result_names_what_it_was_made_of_and_can_be_stored(normal):
+    x, y = normal(40, 3), normal(40, 3)
+    found = ew.knn_overlap(x, y, 3)
+    assert dict(found.hashes) == {"x": tensor_hash(x), "y": tensor_hash(y)}
+    again = from_bytes(to_bytes(found))
+    assert again.settings == found.settings
+    np.testing.assert_array_equal(again.per_token, found.per_token)
+    assert "k=3" in repr(again)
 
 
 @METRICS
@@ -250,3 +275,19 @@ def test_work_tells_how_far_it_is_and_stops_when_told(normal):
         ew.knn_overlap(x, x, progress=stop)
     assert stages[-1][1] == 2
     assert all(0 <= done <= total for _, done, total in stages)
+
+
+def test_centring_takes_the_mean_of_the_usable_rows(normal):
+    x = normal(120, 5) + 3
+    usable = np.arange(120) % 3 > 0
+    found = neighbour_lists(x, 4, center=True, usable=usable, queries=np.flatnonzero(usable))
+    alone = neighbour_lists(x[usable], 4, center=True)
+    np.testing.assert_array_equal(found.rows, np.flatnonzero(usable)[alone.rows])
+
+
+def test_a_cloud_far_from_zero_leaves_few_candidates_for_the_exact_look(normal):
+    x = normal(3000, 40) + 300 * normal(1, 40)
+    points = points_of(x, torch.ones(3000, dtype=torch.bool), "cosine", False)
+    found = screen(points, 10, 26, torch.empty(0), silent)
+    assert bool(found.complete.all())
+    assert int(found.real.sum()) < 1.2 * 10 * 3000
