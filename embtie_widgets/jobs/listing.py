@@ -2,11 +2,11 @@
 
 import os.path
 from collections.abc import Callable
+from functools import partial
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.estimate import Estimate
-from embtie_widgets.jobs.processors import share_processors
-from embtie_widgets.jobs.runner import quick_executor, told
+from embtie_widgets.jobs.lookup import ask
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.results.checkpoints import CheckpointReport
@@ -21,7 +21,7 @@ def ask_listing(
 ) -> None:
     """List a model's checkpoints off the main thread and hand them to `answer` there, or what
     went wrong to `failed`.  For a model on the hub that asks the hub, so only on a click."""
-    quick_executor().submit(_answer, ref, answer, failed)
+    ask(partial(_listed, ref), answer, failed)
 
 
 def estimate_checkpoints(request: CheckpointsRequest) -> Estimate | None:
@@ -32,17 +32,8 @@ def estimate_checkpoints(request: CheckpointsRequest) -> Estimate | None:
     return Estimate(0.3, 0) if ref in _BUNDLED or listed_here else None
 
 
-def _answer(
-    ref: str,
-    answer: Callable[[CheckpointReport], None],
-    failed: Callable[[EmbtieError], None],
-) -> None:
-    share_processors()
-    try:
-        from embtie_widgets.jobs.run import run
+def _listed(ref: str) -> CheckpointReport:
+    from embtie_widgets.jobs.run import run
 
-        report = run(CheckpointsRequest(ModelRef(ref), depth="names"))
-    except Exception as fault:
-        failed(told(fault))
-    else:
-        answer(report)
+    report: CheckpointReport = run(CheckpointsRequest(ModelRef(ref), depth="names"))
+    return report
