@@ -239,7 +239,7 @@ def test_a_data_set_of_the_hub_is_read_at_a_commit(monkeypatch):
         (RuntimeError("Dataset scripts are no longer supported, but found n.py"), "not run"),
         (ValueError("Config name is missing. Pick one of ['en', 'de']"), "It has: en, de"),
         (ValueError("Unknown split \"dev\". Should be one of ['train']"), "no split 'train'"),
-        (OSError("/home/secret"), "cannot be read (OSError)"),
+        (OSError("/var/secret"), "cannot be read (OSError)"),
     ],
 )
 def test_what_the_library_fails_with_is_a_sentence(error, words, monkeypatch):
