@@ -73,7 +73,8 @@ def caption(result: PairNorms) -> str:
         + (f" (up to {left:,} of them without a norm)" if left else ""),
         " and ".join(model_names(result)),
         corpus(result),
-        "lines are running medians and areas quartiles, in windows of equally many tokens",
+        "lines are running medians and areas quartiles, in windows of the square root of n tokens, "
+        "fewer near the ends",
         f"seed {result.settings.get('seed', 0)}",
     ]
     return "; ".join(facts) + "."

@@ -129,10 +129,10 @@ def running_median(position: Vector, values: Vector) -> RunningMedian:
     """Median and quartiles of `values` (n,) along `position` (n,), in windows of equal size.
 
     Windows stand at 48 evenly spaced positions.  Each holds the sqrt(n) values, at least 25, that
-    are next to its place in the order of the positions, half of them on each side where there are
-    as many; values of equal position are never parted, so that the order of the rows does not
-    count.  A window stands where the median of its positions is; of those that fall on one place,
-    the first is kept.
+    are next to its place in the order of the positions, as many on the one side as on the other;
+    so it is narrower near the two ends, down to 25.  Values of equal position are never parted, and
+    the order of the rows does not count.  A window stands where the median of its positions is; of
+    those that fall on one place, the first is kept.
     """
     order = np.argsort(position, kind="stable")
     position, values = position[order], values[order]
@@ -150,12 +150,14 @@ def _windows(position: Vector) -> list[tuple[int, int]]:
     n = len(position)
     if not n:
         return []
-    size = min(n, max(_SMALLEST_WINDOW, round(math.sqrt(n))))
     grid = np.linspace(position[0], position[-1], _PLACES)
     centre = (np.searchsorted(position, grid) + np.searchsorted(position, grid, "right")) // 2
-    first = np.clip(centre - size // 2, 0, n - size)
+    smallest, largest = _SMALLEST_WINDOW // 2, max(_SMALLEST_WINDOW, round(math.sqrt(n))) // 2
+    half = np.clip(np.minimum(centre, n - 1 - centre), smallest, largest)
+    width = np.minimum(2 * half + 1, n)
+    first = np.clip(centre - half, 0, n - width)
     starts = np.searchsorted(position, position[first])
-    stops = np.searchsorted(position, position[first + size - 1], "right")
+    stops = np.searchsorted(position, position[first + width - 1], "right")
     return sorted(set(zip(starts.tolist(), stops.tolist(), strict=True)))
 
 

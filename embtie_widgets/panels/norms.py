@@ -25,8 +25,8 @@ _HELP = """
 against how often the token occurs in a text. <b>In</b> and <b>Out</b> are the input and output
 matrix of the untied model A, <b>Tied</b> is the one matrix of B.</p>
 <p>A line is the <b>running median</b>, the area around it holds the middle half of the tokens; each
-place of it rests on equally many tokens, the square root of their number. Tokens that do not occur
-stand in the strip at the left and are in no line and in no correlation.</p>
+place of it rests on the square root of the number of tokens, on fewer near the ends. Tokens that do
+not occur stand in the strip at the left and are in no line and in no correlation.</p>
 <p><b>Chance</b> is what shuffled counts reach: 95 % of all shuffles stay below it, whatever their
 sign. A correlation says how steady a trend is; a line that rises and falls again can have one near
 zero, so look at the line too.</p>
