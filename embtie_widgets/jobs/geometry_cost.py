@@ -16,9 +16,11 @@ TOO_LARGE = "Choose smaller models, leave the spectral distance out, or close ot
 PREVIEW_SAMPLE = 2_000
 _MATRICES = 3
 _GRAPHS = ("cosine", False)
-# Choosing the nearest of a row's similarities takes as long as so many multiply-adds for each of
-# them; an eigenproblem passes over the graph and its basis so many times.
-_CHOOSING, _PASSES = 60.0, 8.0
+# Measured at 4,096 x 128 and 12,000 x 512, in multiply-adds of 32-bit products: what a similarity
+# takes beside its product, how often an eigenproblem passes over the graph and its basis, and what
+# 64-bit products and factorisations of a matrix take.
+_CHOOSING, _PASSES = 1_700.0, 60.0
+_PRODUCTS, _FACTORISATIONS, _EACH = 6.0, 90.0, 2e9
 _SEARCH_BYTES = 600 * 2**20
 
 
@@ -88,7 +90,7 @@ def _parts(request: GeometryRequest, rows: float, width: float) -> Iterator[_Par
         yield _Part(("sample", *pair, *how, request.sample, request.seed), k, each * asked)
     else:
         yield _Part(("lists", *pair, *how), k, each * rows)
-    wholes = 3 * _MATRICES * rows * width**2 + 9 * 30 * width**3
+    wholes = _MATRICES * (_PRODUCTS * rows * width**2 + _FACTORISATIONS * width**3 + _EACH)
     yield _Part(("wholes", *pair, request.center, request.top, request.seed), 1, wholes)
 
 
