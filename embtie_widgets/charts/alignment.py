@@ -11,7 +11,8 @@ import numpy as np
 from embtie_widgets.charts import figures
 from embtie_widgets.charts.columns import Column, levels, norm_columns, shared_columns
 from embtie_widgets.charts.sentences import BINS, caption, headline, label
-from embtie_widgets.charts.theme import COMPARISONS, Mark, mark_of
+from embtie_widgets.charts.shapes import ABOVE, error_bars, outline, points
+from embtie_widgets.charts.theme import COMPARISONS, mark_of
 from embtie_widgets.results import Alignment, PairAlignment
 
 if TYPE_CHECKING:
@@ -91,20 +92,13 @@ def _parts(result: PairAlignment | None) -> dict[str, Alignment]:
 def _traces(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY) -> _Traces:
     """Always the same nine traces, so that what a reader has hidden in the legend stays so."""
     whole = zip(_ORDER, _histograms(result), strict=True)
-    looked = [trace | _look(name, *_strength(chosen)) for name, trace in whole]
+    looked = [trace | outline(mark_of(name), *_strength(chosen)) for name, trace in whole]
     return [*looked, *_overlays(result, chosen), *_summary(_parts(result))]
 
 
 def _strength(chosen: np.ndarray[Any, Any]) -> tuple[float, float]:
     """How strong outline and area of all tokens are: dim behind a selection, never gone."""
     return (0.45, 0.05) if chosen.size else (1.0, 0.16)
-
-
-# plotly gives a trace of lines no opacity of its own, so the colours carry it.
-def _look(name: str, line: float, area: float) -> dict[str, Any]:
-    mark = mark_of(name)
-    outline = {"color": _faint(mark, line), "dash": mark.dash, "width": 2, "shape": "hv"}
-    return {"line": outline, "fillcolor": _faint(mark, area)}
 
 
 def _histograms(
@@ -121,7 +115,7 @@ def _overlays(result: PairAlignment | None, chosen: np.ndarray[Any, Any]) -> _Tr
     known = result if chosen.size else None
     return [
         trace
-        | _look(name, 1.0, 0.3)
+        | outline(mark_of(name), 1.0, 0.3)
         | {
             "name": f"selected, {trace['name']}",
             "yaxis": "y3",
@@ -154,55 +148,13 @@ def _summary(parts: dict[str, Alignment]) -> _Traces:
     means = [part.mean for part in parts.values()]
     held = [part.heldout_mean for part in parts.values()]
     floor = [part.floor_mean for part in parts.values()]
-    spread = _error_bars(means, [part.interval for part in parts.values()])
-    held_spread = _error_bars(held, [part.heldout_interval for part in parts.values()])
+    spread = error_bars(means, [part.interval for part in parts.values()])
+    held_spread = error_bars(held, [part.heldout_interval for part in parts.values()])
     return [
-        _points("mean, in-sample", names, means, colors, "circle") | {"error_x": spread},
-        _points("mean, held out", names, held, colors, "diamond-open") | {"error_x": held_spread},
-        _points("chance: shuffled rows", names, floor, colors, "x-thin"),
+        points("mean, in-sample", names, means, colors, "circle") | {"error_x": spread},
+        points("mean, held out", names, held, colors, "diamond-open") | {"error_x": held_spread},
+        points("chance: shuffled rows", names, floor, colors, "x-thin"),
     ]
-
-
-def _points(
-    name: str, rows: list[str], values: list[Any], colors: list[str], symbol: str
-) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "name": name,
-        "x": values,
-        "y": rows,
-        "yaxis": "y2",
-        "mode": "markers",
-        "marker": {
-            "symbol": symbol,
-            "size": 11,
-            "color": colors,
-            "line": {"color": colors, "width": 2.2},
-        },
-        "legend": "legend2",
-        "hovertemplate": f"{name}: %{{x:.3f}}<extra>%{{y}}</extra>",
-    }
-
-
-def _error_bars(means: list[Any], intervals: list[Any]) -> dict[str, Any]:
-    known = [
-        (0.0, 0.0) if mean is None or pair is None else (pair[1] - mean, mean - pair[0])
-        for mean, pair in zip(means, intervals, strict=True)
-    ]
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [up for up, _ in known],
-        "arrayminus": [down for _, down in known],
-        "color": mark_of("").color,
-        "thickness": 1.5,
-        "width": 6,
-    }
-
-
-def _faint(mark: Mark, opacity: float) -> str:
-    red, green, blue = (int(mark.color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity:g})"
 
 
 def _extent(result: PairAlignment | None) -> list[float]:
@@ -264,6 +216,6 @@ def _layout(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY
             "range": [-0.6, 2.6],
             "tickfont": {"size": 13},
         },
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+        "legend": ABOVE,
         "legend2": {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"},
     }
