@@ -13,6 +13,9 @@ from embtie_widgets.measures.points import Points, piece
 from embtie_widgets.measures.screening import STAGE, Candidates, screen, screen_some
 from embtie_widgets.progress import Progress, silent
 
+# So many lists are put in order at once.
+_RANKED = 1024
+
 
 def nearest_lists(
     points: Points,
@@ -122,15 +125,16 @@ def _ranked(
     """(m, k) the candidates in the order of their exact nearness; nothing for incomplete rows."""
     lists = torch.zeros(len(asking), k, dtype=torch.int64)
     whole = found.complete.nonzero()[:, 0]
-    widest = found.real.sum(1)
-    together = max(1, piece(points.width) // max(1, found.ids.shape[1]))
-    for number, some in enumerate(whole.split(together) if len(whole) else ()):
-        width = max(k, int(widest[some].max()))
+    for number, some in enumerate(whole.split(_RANKED) if len(whole) else ()):
+        progress("ranking neighbours", number * _RANKED, len(whole))
+        width = max(k, int(found.real[some].sum(1).max()))
         ids, real = found.ids[some, :width].long(), found.real[some, :width]
-        near = points.nearness(asking[some], ids).masked_fill_(~real, -torch.inf)
+        together = max(1, 4 * piece(points.width) // width)
+        pieces = zip(asking[some].split(together), ids.split(together), strict=True)
+        near = torch.cat([points.nearness(*pair) for pair in pieces]).masked_fill_(
+            ~real, -torch.inf
+        )
         lists[some] = ordered(points, asking[some], ids, near, k)
-        if number % 64 == 0:
-            progress("ranking neighbours", number * together, len(whole))
     return lists
 
 

@@ -39,6 +39,11 @@ class Points:
         return len(self.index)
 
     @property
+    def plain(self) -> bool:
+        """Whether nothing is taken off."""
+        return not self.mean.any()
+
+    @property
     def width(self) -> int:
         """The number of columns."""
         return int(self.values.shape[1])
@@ -50,10 +55,12 @@ class Points:
 
     def exact(self, which: torch.Tensor | slice) -> torch.Tensor:
         """(m, d) float64: these rows, centred and of length one, or scaled."""
+        part = self._centred(which)
+        return part * self.scale if self.lengths is None else part / self.lengths[which, None]
+
+    def _centred(self, which: torch.Tensor | slice) -> torch.Tensor:
         part = self.values[self._rows(which)].cpu().double()
-        if self.lengths is None:
-            return part * self.scale
-        return (part - self.mean) / self.lengths[which, None]
+        return part if self.plain else part - self.mean
 
     def _rows(self, which: torch.Tensor | slice) -> torch.Tensor | slice:
         all_there = len(self.index) == len(self.values)
@@ -61,11 +68,17 @@ class Points:
 
     def nearness(self, rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
         """(m, c) float64 between rows (m,) and others (m, c): cosine, or minus squared distance."""
-        here = self.exact(rows)[:, None]
-        there = self.exact(others.reshape(-1)).view(*others.shape, -1)
+        read = self.exact
+        if self.lengths is not None and self.values.dtype != torch.float64:
+            read = self._centred  # whose products stay inside the range
+        here = read(rows)[:, None]
+        there = read(others.reshape(-1)).view(*others.shape, -1)
         if self.lengths is None:
             return -(there - here).square_().sum(2)
-        return torch.bmm(there, here.transpose(1, 2))[:, :, 0]
+        products = torch.bmm(there, here.transpose(1, 2))[:, :, 0]
+        if read == self.exact:
+            return products
+        return products / (self.lengths[rows, None] * self.lengths[others])
 
     def doubt(self, rows: torch.Tensor, others: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
         """(m, c) by how much rounding can shift each of these values of `nearness`."""

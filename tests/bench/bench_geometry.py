@@ -79,9 +79,9 @@ def peak_above_inputs(made: str, small: str, work: str) -> float:
     """GB that `work` takes at its peak above what `made` takes, in a process of its own; the code
     `small` runs before, so that libraries are loaded."""
     code = (
-        "import resource\n"
         f"{made}\n{small}\n"
-        "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        # As Linux counts it for this process alone; getrusage would count its parent's too.
+        "peak = lambda: int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])\n"
         f"before = peak()\n{work}\nprint((peak() - before) * 1024 / 1e9)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
