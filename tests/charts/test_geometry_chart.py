@@ -44,6 +44,11 @@ def test_every_token_that_takes_part_is_in_one_step(result: PairGeometry) -> Non
         np.testing.assert_allclose((edges[:-1] + edges[1:]) / 2, np.arange(11) / 10, atol=1e-12)
 
 
+def test_a_share_of_k_is_the_whole_number_it_came_from() -> None:
+    for k in (7, 10, 100):
+        np.testing.assert_array_equal(overlap.levels(np.arange(k + 1) / k, k), np.arange(k + 1))
+
+
 def test_heights_are_shares_and_their_mean_is_the_overlap(result: PairGeometry) -> None:
     for trace, name in zip(traces(overlap.spec(result))[:3], overlap._ORDER, strict=True):
         heights = np.array(trace.y[:-1], float)
