@@ -334,6 +334,7 @@ def _layout(plane: Plane) -> dict[str, Any]:
             "range": extent,
             "tickvals": list(at),
             "ticktext": list(words),
+            "tickangle": 0,
             "zeroline": False,
             "showline": True,
             "ticks": "outside",
@@ -372,4 +373,4 @@ def _divider(plane: Plane) -> dict[str, Any]:
 def _strip_title(plane: Plane) -> str:
     """How many tokens stand in the strip."""
     rows = [one.unseen.rows for one in plane.result.matrices.values()] if plane.result else [0]
-    return f"not seen:<br>{max(rows):,}"
+    return f"never<br>{max(rows):,}"

@@ -55,7 +55,7 @@ def test_tokens_that_do_not_occur_stand_left_of_all_others_in_columns(result: Pa
         assert strip(spec, name)["x"].max() < 0 < cloud(spec, name)["x"].min()
         ends.append((strip(spec, name)["x"].min(), strip(spec, name)["x"].max()))
     assert all(right < left for (_, right), (left, _) in pairwise(ends))
-    assert spec["layout"]["xaxis"]["ticktext"][0] == "not seen:<br>30"
+    assert spec["layout"]["xaxis"]["ticktext"][0] == "never<br>30"
     assert spec["layout"]["xaxis"]["range"][0] < ends[0][0]
 
 
