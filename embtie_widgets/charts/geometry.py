@@ -8,6 +8,7 @@ from embtie_widgets.charts import figures, overlap, spectra
 from embtie_widgets.charts.columns import Column, Vector, levels, norm_columns, shared_columns
 from embtie_widgets.charts.files import charts_page
 from embtie_widgets.charts.geometry_words import asked, beside, caption, headline, spectra_caption
+from embtie_widgets.charts.groups import group_text
 from embtie_widgets.charts.sentences import label
 from embtie_widgets.charts.theme import COMPARISONS
 from embtie_widgets.results.geometry import PairGeometry
@@ -140,7 +141,8 @@ def text(_request: Any, result: PairGeometry) -> str:
     ]
     notes = "\n".join(f"note: {note}" for note in result.notes)
     said = [headline(result), beside(result), caption(result)]
-    return "\n\n".join(part for part in (*said, *tables, notes) if part)
+    parts = [*said, *tables, group_text(result), notes]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _line(row: dict[str, Any]) -> dict[str, str]:

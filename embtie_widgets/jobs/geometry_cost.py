@@ -21,7 +21,8 @@ _GRAPHS = ("cosine", False)
 # 64-bit products and factorisations of a matrix take.
 _CHOOSING, _PASSES = 1_700.0, 60.0
 _PRODUCTS, _FACTORISATIONS, _EACH = 6.0, 90.0, 2e9
-_SEARCH_BYTES = 600 * 2**20
+# The blocks of similarities that a search holds: all of a small vocabulary, bounded for a large one.
+_SEARCH_BYTES = 1_200 * 2**20
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ def work_of(request: GeometryRequest) -> Work | None:
         for part in _parts(request, float(rows), float(width))
         if _made.get(part.name, 0) < part.size
     )
-    held = rows * 4 * (request.k + 2) * _MATRICES + 70 * 8 * width**2 + _SEARCH_BYTES
+    held = rows * 4 * (request.k + 2) * _MATRICES + 70 * 8 * width**2
+    held += min(8 * rows**2, _SEARCH_BYTES)
     if request.spectral:
         held += rows * (8 * request.spectral_k * 6 + 2 * 8 * 4 * request.components)
     return Work(request.kind, request.device, operations, held)

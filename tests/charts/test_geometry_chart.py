@@ -226,7 +226,13 @@ def test_the_page_holds_both_charts_and_the_settings_once(result: PairGeometry) 
 
 def test_the_command_line_gets_sentence_tables_and_notes(result: PairGeometry) -> None:
     said = chart.text(None, result)
-    for part in ("The tied matrix is closer", "Out->Tied", "effective rank", "note: One token"):
+    for part in (
+        "The tied matrix is closer",
+        "Out->Tied",
+        "effective rank",
+        "continuation",
+        "note: One token",
+    ):
         assert part.replace("_", " ") in said.replace("_", " ")
 
 
