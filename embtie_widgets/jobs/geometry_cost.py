@@ -21,7 +21,7 @@ _GRAPHS = ("cosine", False)
 # 64-bit products and factorisations of a matrix take.
 _CHOOSING, _PASSES = 1_700.0, 60.0
 _PRODUCTS, _FACTORISATIONS, _EACH = 6.0, 90.0, 2e9
-# The blocks of similarities that a search holds: all of a small vocabulary, bounded for a large one.
+# Similarities that a search holds: all of a small vocabulary, blocks of a large one.
 _SEARCH_BYTES = 1_200 * 2**20
 
 
