@@ -16,7 +16,9 @@ EVERY = "every token"
 def group_table(result: PairResult, heading: str) -> dict[str, Any]:
     """The groups of one heading: "columns" and "rows" as a table of groups takes them."""
     groups = [group for group in result.groups if group["by"] == heading]
-    measures = list(groups[0]["scored"]) if groups else []
+    known = list(groups[0]["scored"]) if groups else []
+    # In the order of the other charts.
+    measures = sorted(known, key=lambda name: [*COMPARISONS, name].index(name))
     columns = [{"label": "tokens", "role": ""}]
     columns += [{"label": label(name), "role": _role(name)} for name in measures]
     rows = [

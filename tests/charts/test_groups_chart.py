@@ -24,9 +24,9 @@ def test_measures_are_coloured_by_role() -> None:
     columns = group_table(pair_result(), BY_KIND)["columns"]
     assert [(one["label"], one["role"]) for one in columns] == [
         ("tokens", ""),
-        ("In → Out", "neutral"),
         ("Out → Tied", "output"),
         ("In → Tied", "input"),
+        ("In → Out", "neutral"),
     ]
     groups = group_means({"byte": np.ones(2, bool)}, {"Tied": np.ones(2), "In": np.ones(2)})
     columns = group_table(dataclasses.replace(pair_result(), groups=groups), BY_KIND)["columns"]
