@@ -76,6 +76,17 @@ def test_a_named_text_is_asked_for_only_once_its_name_is_typed(
     assert panel.corpus._named.layout.display == "none"
 
 
+def test_turning_from_one_text_to_another_keeps_the_first_until_the_other_has_a_name(
+    panel: NormFrequencyPanel, runner: FakeRunner
+) -> None:
+    panel.corpus.source.value = "bundled"
+    before = len(runner.jobs)
+    panel.corpus.source.value = "other"
+    assert panel.corpus.source.value == "other"
+    assert panel.request.corpus == CorpusRef("bundled")
+    assert len(runner.jobs) == before
+
+
 def test_a_limit_that_cannot_be_is_refused_in_words(
     panel: NormFrequencyPanel, runner: FakeRunner
 ) -> None:
