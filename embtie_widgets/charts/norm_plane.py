@@ -68,14 +68,14 @@ class Plane:
         return (NAMES.index(name) - len(NAMES) - 0.5) * self.column
 
     def place(self, name: str, tokens: Vector) -> tuple[Vector, Vector]:
-        """Coordinates of tokens in one matrix; NaN for those without a norm or of norm zero."""
+        """Coordinates of tokens in one matrix; NaN for those without a norm, or without a log."""
         one = self.matrix(name)
         if one is None:
             return np.empty(0), np.empty(0)
         spread = (tokens * _GOLDEN % 1 - 0.5) * 0.7 * self.column
         x = np.where(one.counts[tokens] > 0, one.log_count[tokens], self.centre(name) + spread)
         y = one.norm[tokens] / self.unit(name)
-        return x, np.where(y > 0, y, np.nan)
+        return x, np.where(y > 0, y, np.nan) if self.scale == "log" else y
 
 
 def seen(one: NormFrequency | None) -> Vector:
@@ -141,6 +141,7 @@ def _there(plane: Plane) -> list[str]:
 def _step(plane: Plane, lit: Vector) -> float:
     """The height of a line of text in the units of the axis: of norms, or of their logarithms."""
     norms = [plane.place(n, seen(plane.matrix(n)))[1] for n in _there(plane)]
-    ends = np.concatenate([*norms, lit[np.isfinite(lit)]])
+    ends = np.concatenate([*norms, lit])
+    ends = ends[np.isfinite(ends)]
     ends = np.log10(ends) if plane.scale == "log" else np.append(ends, 0.0)
     return _HEIGHT * float(np.ptp(ends)) or 1.0

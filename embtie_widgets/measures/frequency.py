@@ -31,9 +31,9 @@ def norm_frequency(
     """Euclidean norm of each row of x (V, d) against log10(count + 1), counts (V,) whole numbers.
 
     Correlations, running median and quartiles are over the rows with a count above 0; rows of
-    count 0 stand apart.  Rows that are not finite or zero take no part anywhere and are named in
-    `.settings`.  `seed` draws the shuffles behind chance.  Source: weight-tying paper, figure
-    5 (METHODS 1.7).
+    count 0 stand apart.  Rows that are not finite, and zero rows of count 0, take no part and are
+    named in `.settings`.  `seed` draws the shuffles behind chance.  Source: weight-tying paper,
+    figure 5 (METHODS 1.7).
     """
     matrix = as_matrix(x)
     known = as_counts(counts, len(matrix))
@@ -57,8 +57,9 @@ def of_norms(norms: Vector, counts: Vector, seed: int = 0) -> NormFrequency:
             "Check the checkpoint; it holds no embedding whose norms could be shown.",
         )
     log_count, norm = np.log10(counts.astype(float) + 1), np.where(finite, norms, np.nan)
-    used, apart = usable & (counts > 0), usable & (counts == 0)
-    out = {"not finite": np.flatnonzero(~finite), "zero": np.flatnonzero(finite & ~usable)}
+    # A zero row of a token that occurs has a norm like any other; of one that does not it is empty.
+    used, apart = finite & (counts > 0), usable & (counts == 0)
+    out = {"not finite": np.flatnonzero(~finite), "zero": np.flatnonzero(~(~finite | used | apart))}
     return NormFrequency(
         norm=norm,
         counts=counts,

@@ -94,7 +94,7 @@ class NormFrequency:
 
     norm         (V,) Euclidean length of each row; NaN for rows that are not finite
     counts       (V,) whole numbers, at least 0
-    used         (V,) the rows behind `correlation` and `curve`: count above 0, row finite, not zero
+    used         (V,) the rows behind `correlation` and `curve`: count above 0, row finite
     correlation  of log_count and norm over these rows
     curve        running median and quartiles of the norm over these rows
     unseen       the rows of count 0 that are finite and not zero; they are in neither of the two

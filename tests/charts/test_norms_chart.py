@@ -66,6 +66,17 @@ def test_without_such_tokens_there_is_no_strip() -> None:
     assert spec["layout"]["xaxis"]["ticktext"][0] == "1"
 
 
+@pytest.mark.parametrize(("scale", "drawn"), [("linear", True), ("relative", True), ("log", False)])
+def test_a_norm_of_zero_is_drawn_where_the_axis_has_a_zero(scale: str, drawn: bool) -> None:
+    result = norms_result(zeros=0)
+    out = result.matrices["Out"]
+    place = int(np.argmax(out.counts))
+    out.norm[place] = 0.0
+    spec = chart.spec(result, np.array([place]), scale)
+    assert (cloud(spec, "Out")["y"] == 0).any() == drawn
+    assert np.isfinite(cloud(spec, "In")["y"]).all()
+
+
 def test_the_ticks_stand_where_the_counts_do(result: PairNorms) -> None:
     axis = chart.spec(result)["layout"]["xaxis"]
     at = dict(zip(axis["ticktext"], axis["tickvals"], strict=True))

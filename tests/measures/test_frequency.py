@@ -160,8 +160,19 @@ def test_the_order_of_rows_and_the_unit_of_the_norms_do_not_count() -> None:
     assert norm_frequency(x @ rotation, counts).pearson == pytest.approx(plain.pearson, abs=1e-9)
 
 
-def test_rows_that_are_not_finite_or_zero_are_named_and_change_nothing_else() -> None:
+def test_a_zero_row_of_a_token_that_occurs_has_the_norm_zero() -> None:
     x, counts = planted()
+    counts[11], x[11] = 5, 0
+    found, seen = norm_frequency(x, counts), counts > 0
+    norms = np.linalg.norm(x, axis=1)
+    right = stats.pearsonr(np.log10(counts[seen] + 1), norms[seen]).statistic
+    assert found.pearson == pytest.approx(right, abs=1e-12)
+    assert found.settings["rows_left_out"] == {"not finite": 0, "zero": 0}
+
+
+def test_rows_not_finite_and_empty_ones_are_named_and_change_nothing_else() -> None:
+    x, counts = planted()
+    counts[11] = 0
     clean = np.delete(np.arange(len(x)), [7, 9, 11])
     x[7, 2], x[9, 0], x[11] = np.nan, np.inf, 0
     found, right = norm_frequency(x, counts), norm_frequency(x[clean], counts[clean])
