@@ -41,6 +41,11 @@ class Rows:
         """Their places, rising."""
         return np.flatnonzero(self.mask.numpy())
 
+    @cached_property
+    def name(self) -> str:
+        """Which tokens they are: what has to do with them is kept under it."""
+        return hashlib.sha256(self.mask.numpy().tobytes()).hexdigest()
+
 
 @storable
 @dataclass(frozen=True)
@@ -97,8 +102,13 @@ class Parts:
         """The omnibus distance of two graphs of neighbours; None where these have none, and why
         that is among the `failures`."""
         asked = self.request
-        facts = {"k": asked.spectral_k, "components": asked.components, "seed": asked.seed}
-
+        # The third matrix may take tokens out of the graphs of these two.
+        facts = {
+            "k": asked.spectral_k,
+            "components": asked.components,
+            "seed": asked.seed,
+            "rows": self._taking_part(*_GRAPHS).name,
+        }
         both = " and ".join(names)
 
         def make() -> Any:
@@ -198,8 +208,7 @@ class Parts:
         kept if they are of every token."""
         metric, center = how
         rows = self._taking_part(metric, center)
-        taking_part = hashlib.sha256(rows.mask.numpy().tobytes()).hexdigest()
-        facts = {"metric": metric, "center": center, "rows": taking_part}
+        facts = {"metric": metric, "center": center, "rows": rows.name}
         key = part_key("neighbours", self.pair.roles, (name,), facts)
 
         def make(asked: Vector | None = None) -> NeighbourLists:

@@ -452,3 +452,18 @@ def test_the_nano_models_give_the_reference_values(shared: Path) -> None:
             right["spectral distance authors k=64 d=128"], abs=1e-3
         )
         assert result.spectral[name].floor > result.spectral["Out->Tied"].distance
+
+
+def test_a_partner_that_leaves_tokens_out_changes_nothing_for_the_next_one(
+    request_: GeometryRequest, matrices: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    partner = torch.ones(ROWS + 2, WIDTH + 2)
+    partner[:ROWS] = matrices["Tied"].flip(0)
+    partner[:30] = 0
+    save_file({"weight": partner}, tmp_path / "w0.safetensors")
+    gaps = replace(request_, b=replace(request_.b, ref=str(tmp_path / "w0.safetensors")))
+    assert ew.run(gaps).spectral["In->Out"].settings["rows_used"] == ROWS - 30
+    found = ew.run(request_).spectral["In->Out"]
+    alone = ew.spectral_distance(matrices["In"], matrices["Out"], 8, 12)
+    assert found.settings["rows_used"] == ROWS
+    assert found.distance == pytest.approx(alone.distance, abs=1e-9)
