@@ -20,7 +20,7 @@ from embtie_widgets.requests.corpus import DATASETS, OWN
 from embtie_widgets.results import Counts
 from embtie_widgets.results.storage import storable
 from embtie_widgets.sources.corpora import Corpus, find_corpus
-from embtie_widgets.sources.count_files import Ready, read_counts
+from embtie_widgets.sources.count_files import Ready, hash_of_counts, read_counts
 from embtie_widgets.sources.cutting import Cutter, Piece
 from embtie_widgets.sources.load import load
 from embtie_widgets.sources.loaded import Loaded
@@ -32,7 +32,6 @@ VERSION = 1
 # Letters that are encoded at once: a part of a second's work, so that it can be stopped.
 BATCH = min(2**18 * (os.cpu_count() or 1), 2**22)
 _BATCH_BYTES = 60  # for each of its letters, as measured
-_BETWEEN = b"\x1e"
 
 
 @storable
@@ -60,6 +59,20 @@ def count_tokens(corpus: Any, model: ModelRef | Loaded, progress: Progress = sil
         return _of_ready(read_counts(source, loaded), loaded, corpus)
     tokenizer = tokenizer_of(loaded, progress)
     return _fitted(_by_id(source, tokenizer, progress), source, loaded, corpus)
+
+
+def known_text(corpus: CorpusRef) -> str | None:
+    """What the text hashes to today, where that is known without reading it; None elsewhere.
+
+    No network is asked.  A count file is short enough to be read.
+    """
+    if corpus.ref == OWN or corpus.ref.startswith(DATASETS):
+        return None
+    source = find_corpus(corpus)
+    if isinstance(source, Path):
+        return hash_of_counts(source)
+    known = recall(_stamp_key(source))
+    return None if known is None else str(known.sha256)
 
 
 def estimate_counting(corpus: Any) -> Estimate | None:
@@ -97,7 +110,7 @@ speed = _Speed()
 
 def _by_id(source: Corpus, tokenizer: ModelTokenizer, progress: Progress) -> Counts:
     """The counts by id, kept or made.  A text that can be read twice is first only hashed."""
-    stamp = _key("stamp", *map(str, source.stamp)) if source.stamp else None
+    stamp = _stamp_key(source) if source.stamp else None
     known = recall(stamp) if stamp is not None else None
     if known is None and source.local:
         known = KnownText(_hash_of(source, progress), {})
@@ -110,6 +123,10 @@ def _by_id(source: Corpus, tokenizer: ModelTokenizer, progress: Progress) -> Cou
     keep(_counts_key(counts.sha256, tokenizer), counts)
     _remember(stamp, counts.sha256)
     return counts
+
+
+def _stamp_key(source: Corpus) -> str:
+    return _key("stamp", *map(str, source.stamp))
 
 
 def _remember(stamp: str | None, sha256: str) -> None:
@@ -128,28 +145,29 @@ def _key(*parts: str) -> str:
 class _Reading:
     """Chunks on their way: hashed, measured and told to `progress`.
 
-    The hash is that of the text's UTF-8 bytes; between two documents stands a record separator.
+    The hash is that of the text's UTF-8 bytes, and of where each document ends if they are several.
     """
 
     def __init__(self, source: Corpus, stage: str, progress: Progress) -> None:
         self._source, self._stage, self._progress = source, stage, progress
-        self._digest, self._inside = hashlib.sha256(), True
+        self._digest, self._ends = hashlib.sha256(), hashlib.sha256()
         self.documents = self.bytes = 0
 
     def __iter__(self) -> Iterator[Chunk]:
         for chunk in self._source.open():
             raw = chunk.text.encode()
-            if not self._inside:
-                self._digest.update(_BETWEEN)
             self._digest.update(raw)
-            self._inside = not chunk.last
             self.bytes += len(raw)
-            self.documents += chunk.last
+            if chunk.last:
+                self.documents += 1
+                self._ends.update(self.bytes.to_bytes(8, "little"))
             yield chunk
 
     @property
     def sha256(self) -> str:
-        return self._digest.hexdigest()
+        if self.documents < 2:
+            return self._digest.hexdigest()
+        return _key(self._digest.hexdigest(), self._ends.hexdigest())
 
     def tell(self, at: int) -> None:
         """Say how far it is; whoever listens may stop it here."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.jobs.cache import entry_key, kept_or_made, latest, recall
-from embtie_widgets.jobs.counting import count_tokens
+from embtie_widgets.jobs.counting import count_tokens, known_text
 from embtie_widgets.jobs.estimate import timed
 from embtie_widgets.jobs.norms_cost import work_of
 from embtie_widgets.jobs.pairs import OpenPair, describe, is_here, open_pair
@@ -19,7 +19,7 @@ from embtie_widgets.measures.frequency import check_norms, of_norms
 from embtie_widgets.measures.matrices import survey
 from embtie_widgets.measures.statistics import group_means
 from embtie_widgets.progress import Progress, silent
-from embtie_widgets.requests.corpus import BUNDLED, OWN
+from embtie_widgets.requests.corpus import BUNDLED, DATASETS, OWN
 from embtie_widgets.requests.norms import NormFrequencyRequest
 from embtie_widgets.results import Counts
 from embtie_widgets.results.groups import groups_of
@@ -69,17 +69,24 @@ def run_norms(request: NormFrequencyRequest, progress: Progress) -> PairNorms:
 
 
 def look_up(request: NormFrequencyRequest) -> PairNorms | None:
-    """What an earlier run has left.  Where models are on the hub, or a text would have to be read
-    first, that is the result that came last; a visitor of a page is told of no text but ours."""
-    if request.corpus.ref == OWN and is_here(request.a) and is_here(request.b):
+    """What an earlier run has left; nothing where the text would have to be read first to know
+    whether it is still the same.  Where models or data set are on the hub, that is the result that
+    came last; a visitor of a page is told of no text but ours."""
+    corpus = request.corpus
+    if corpus.ref not in (OWN, BUNDLED) and is_served():
+        return None
+    text = known_text(corpus)
+    if (corpus.ref == OWN or text) and is_here(request.a) and is_here(request.b):
         pair = open_pair(request)
         counted = _count(request, pair, silent)
         found: PairNorms | None = recall(
             entry_key(request, pair.fingerprint | counted.fingerprint())
         )
         return found
-    allowed = request.corpus.ref in (OWN, BUNDLED) or not is_served()
-    return latest(request) if allowed else None
+    last: PairNorms | None = latest(request)
+    if last is None or corpus.ref == OWN or corpus.ref.startswith(DATASETS):
+        return last
+    return last if all(one.sha256 == text for one in last.corpora.values()) else None
 
 
 def _count(request: NormFrequencyRequest, pair: OpenPair, progress: Progress) -> _Counted:

@@ -54,11 +54,7 @@ class _Entries:
 
 def read_counts(path: Path, loaded: Loaded) -> Ready:
     """The counts of a file for this model; an EmbtieError for what cannot be counts of tokens."""
-    check_start(path)
-    with sentences(path):
-        if path.stat().st_size > LONGEST:
-            raise EmbtieError(f"'{path.name}' is too large for a table of counts.", _FORM)
-        raw = path.read_bytes()
+    raw = _content(path)
     entries = _READERS[path.suffix.lower()](raw, path.name)
     counts, unknown, notes = _laid_out(entries, loaded, path.name)
     if not counts.any():
@@ -67,6 +63,19 @@ def read_counts(path: Path, loaded: Loaded) -> Ready:
             "Check that it was made for this model, or for one with related tokens.",
         )
     return Ready(counts, unknown, path.name, hashlib.sha256(raw).hexdigest(), notes)
+
+
+def hash_of_counts(path: Path) -> str:
+    """What names a count file's content; that of the counts that `read_counts` gives."""
+    return hashlib.sha256(_content(path)).hexdigest()
+
+
+def _content(path: Path) -> bytes:
+    check_start(path)
+    with sentences(path):
+        if path.stat().st_size > LONGEST:
+            raise EmbtieError(f"'{path.name}' is too large for a table of counts.", _FORM)
+        return path.read_bytes()
 
 
 def _laid_out(entries: _Entries, loaded: Loaded, name: str) -> tuple[Vector, int, tuple[str, ...]]:

@@ -93,6 +93,14 @@ def test_documents_are_counted_apart(tmp_path):
     assert not np.array_equal(apart.counts, joined.counts)
 
 
+def test_a_record_separator_in_a_text_is_no_end_of_a_document(kept, tmp_path):
+    (tmp_path / "one.txt").write_text("th\x1ee", newline="")
+    (tmp_path / "two.jsonl").write_text('{"text": "th"}\n{"text": "e"}\n')
+    one, two = (count_tokens(str(tmp_path / n), NANO) for n in ("one.txt", "two.jsonl"))
+    assert (one.documents, one.bytes) == (1, 4)
+    assert (two.documents, two.bytes) == (2, 3)
+
+
 def test_the_hash_of_one_text_is_that_of_its_bytes_however_it_is_packed(text_file, english):
     import hashlib
 

@@ -228,6 +228,23 @@ def test_what_was_left_is_looked_up(asked: NormFrequencyRequest) -> None:
     assert job.look_up(NormFrequencyRequest()).settings["cached"]
 
 
+def test_what_was_left_of_another_text_is_not_given_out(
+    asked: NormFrequencyRequest, text: str, tmp_path: Path
+) -> None:
+    counts = tmp_path / "counts.npy"
+    np.save(counts, np.arange(61))
+    ready = replace(asked, corpus=CorpusRef(str(counts)))
+    for request in (asked, ready):
+        ew.run(request)
+        assert job.look_up(request) is not None
+    Path(text).write_text(TEXT + " w59 w59")
+    np.save(counts, np.arange(61)[::-1])
+    for request in (asked, ready):
+        assert job.look_up(request) is None
+        fresh = ew.run(request)
+        assert np.array_equal(job.look_up(request).token_counts, fresh.token_counts)
+
+
 def test_a_visitor_is_told_nothing_of_texts_that_others_have_counted(
     asked: NormFrequencyRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
