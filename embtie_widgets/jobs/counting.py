@@ -290,6 +290,7 @@ def _of_ready(ready: Ready, loaded: Loaded, corpus: CorpusRef) -> Counts:
             "corpus": corpus.to_dict(),
             "model": loaded.name,
             "revision": loaded.revision,
+            "by row": ready.by_row,
             "cached": False,
         },
     )

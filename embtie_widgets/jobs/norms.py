@@ -120,7 +120,17 @@ def _read(request: NormFrequencyRequest, pair: OpenPair, progress: Progress) -> 
             failed.append(error)
     if not found:
         raise failed[0]
-    return _matched(pair, found, tuple(error.message for error in failed))
+    why = tuple(error.message for error in failed)
+    if len(found) == 2 and _of_one_alone(pair, found["A"]):
+        why = (f"{found['A'].name} says no tokens: its rows are taken as those of {pair.a.name}.",)
+        del found["B"]
+    return _matched(pair, found, why)
+
+
+def _of_one_alone(pair: OpenPair, counts: Counts) -> bool:
+    """Whether counts by row cannot be those of both models, since their tokens have other rows."""
+    by_row = bool(counts.settings.get("by row"))
+    return by_row and not np.array_equal(pair.matched.rows_a, pair.matched.rows_b)
 
 
 def _models(pair: OpenPair) -> list[tuple[str, Loaded]]:

@@ -29,13 +29,17 @@ _FORM = (
 
 @dataclass(frozen=True)
 class Ready:
-    """Counts (V,) by row of a model, and the sum of those that found no row there."""
+    """Counts (V,) by row of a model, and the sum of those that found no row there.
+
+    by_row  they were taken by row, and no bytes beside them say for which model they were made
+    """
 
     counts: Vector
     unknown: int
     name: str
     sha256: str
     notes: tuple[str, ...]
+    by_row: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ def read_counts(path: Path, loaded: Loaded) -> Ready:
             f"'{path.name}' counts no token of {loaded.name}.",
             "Check that it was made for this model, or for one with related tokens.",
         )
-    return Ready(counts, unknown, path.name, hashlib.sha256(raw).hexdigest(), notes)
+    by_row = entries.rows is not None and entries.keys is None
+    return Ready(counts, unknown, path.name, hashlib.sha256(raw).hexdigest(), notes, by_row)
 
 
 def hash_of_counts(path: Path) -> str:

@@ -174,6 +174,27 @@ def test_a_ready_count_file_by_token_serves_both(asked: NormFrequencyRequest, te
     assert found.corpora["A"].unknown == 4
 
 
+@pytest.mark.parametrize("name", ["rows.npy", "rows.csv"])
+def test_counts_by_row_are_never_those_of_two_vocabularies(
+    name: str, write: Callable[..., str], tmp_path: Path
+) -> None:
+    counts = np.arange(1, len(WORDS) + 2)
+    path = tmp_path / name
+    if name.endswith(".npy"):
+        np.save(path, counts)
+    else:
+        path.write_text("row,count\n" + "".join(f"{i},{n}\n" for i, n in enumerate(counts)))
+    b = write("b", WORDS[::-1], tied=True)
+    found = ew.run(NormFrequencyRequest(write("a"), b, corpus=str(path)))
+    for one in found.matrices.values():
+        assert np.array_equal(one.counts, counts[found.rows_a])
+    assert list(found.corpora) == ["A"]
+    assert f"{name} says no tokens: its rows are taken as those of a." in found.notes
+    assert any("Only A has counts" in note for note in found.notes)
+    same = ew.run(NormFrequencyRequest(write("a"), write("c", tied=True), corpus=str(path)))
+    assert not any("says no tokens" in note for note in same.notes)
+
+
 def test_the_exported_counts_can_be_named_as_a_corpus(
     asked: NormFrequencyRequest, tmp_path: Path
 ) -> None:
