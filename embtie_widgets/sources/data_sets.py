@@ -10,7 +10,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import CorpusRef
 from embtie_widgets.requests.corpus import DATASETS
 from embtie_widgets.requests.fields import short
-from embtie_widgets.sources.permission import check_dataset
+from embtie_widgets.sources.permission import check_dataset, is_served
 from embtie_widgets.sources.reading import local_path
 from embtie_widgets.sources.texts import Chunk, text_in
 
@@ -21,9 +21,14 @@ _FORM = f"Write {DATASETS}OWNER/NAME or {DATASETS}OWNER/NAME:SUBSET, as the hub 
 
 
 def name_of(corpus: CorpusRef) -> tuple[str, str | None]:
-    """Name and subset; an EmbtieError for what is neither a data set's id nor a local folder."""
+    """Name and subset; an EmbtieError for what is neither a data set's id nor a local folder.
+
+    For a visitor no folder of the server is looked for: the words would say which are there.
+    """
+    check_dataset()
     name, _, subset = corpus.ref.removeprefix(DATASETS).partition(":")
-    if not name or not (_NAME.fullmatch(name) or local_path(name).is_dir()):
+    may_be_folder = name != "" and not is_served()
+    if not (_NAME.fullmatch(name) or (may_be_folder and local_path(name).is_dir())):
         raise EmbtieError(f"{short(name)} names no data set.", _FORM)
     check_dataset(name)
     return name, subset or None

@@ -29,18 +29,20 @@ def _local(name: str) -> Path:
 def corpus_path(name: str) -> Path:
     """The file or folder that a user or visitor named; in the owner's folder by its bare name."""
     given, opened = _local(name), os.environ.get(FOLDER, "")
-    inside = Path(opened) / given if opened else None
     if not is_served():
-        return inside if inside is not None and not given.exists() and inside.exists() else given
+        inside = Path(opened) / given
+        return inside if opened and not given.exists() and inside.exists() else given
+    typed = Path(name)  # what ~ stands for is nothing to tell a visitor
+    inside = Path(opened) / typed
     try:
-        if inside is not None and is_inside(inside, Path(opened)) and inside.exists():
+        if opened and is_laid_out(inside, Path(opened)):
             return inside
     except (OSError, RuntimeError):  # a name too long, a circle of links
         pass
     # The same words for what is there and what is not: a visitor learns nothing of the server.
     raise EmbtieError(
         "On a shared page only texts that its owner has laid out can be counted, and there is "
-        f"none called '{given.name}'.",
+        f"none called '{typed.name}'.",
         f"Name the corpus 'bundled', or ask the owner to put the text into the {FOLDER} folder.",
     )
 
@@ -50,9 +52,19 @@ def is_inside(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
 
 
-def check_dataset(name: str) -> None:
-    """An EmbtieError where a visitor may not name data sets of the hub."""
-    if is_served() and (os.environ.get(DATASETS) != "on" or _local(name).exists()):
+def is_laid_out(path: Path, folder: Path) -> bool:
+    """Whether it is in the owner's folder, and neither hidden there nor in a hidden folder."""
+    if not is_inside(path, folder) or not path.exists():
+        return False
+    parts = Path(os.path.relpath(path, folder)).parts
+    return not any(part.startswith(".") and part != ".." for part in parts)
+
+
+def check_dataset(name: str = "") -> None:
+    """An EmbtieError where a visitor may not name data sets of the hub, or this one, since a folder
+    of the server is called so."""
+    here = name != "" and is_served() and _local(name).exists()
+    if is_served() and (os.environ.get(DATASETS) != "on" or here):
         raise EmbtieError(
             "On this shared page data sets of the hub are not opened.",
             f"Name the corpus 'bundled', or ask the page's owner to set {DATASETS}=on.",

@@ -108,12 +108,34 @@ def test_without_a_folder_a_visitor_has_the_bundled_text_alone(texts, monkeypatc
         refused(name)
 
 
+def test_a_visitor_does_not_learn_what_the_home_folder_is_called(page):
+    assert "none called '~'." in refused("~").message
+
+
+def test_what_the_owner_hides_in_the_folder_is_not_laid_out(page):
+    (page / ".env").write_text("secret")
+    (page / ".git").mkdir()
+    (page / ".git" / "config.txt").write_text("secret")
+    names = (".env", ".git", ".git/config.txt", "more/../.env", f"{page}/.env")
+    for name in names:
+        assert "none called" in refused(name).message
+    (page / "shown.txt").symlink_to(page / ".git" / "config.txt")  # as a mounted volume has it
+    assert found("shown.txt") == "shown.txt"
+
+
+@pytest.mark.parametrize("opened", ["off", "on"])
+def test_a_data_set_tells_a_visitor_of_no_folder_of_the_server(opened, page, monkeypatch):
+    monkeypatch.setenv(DATASETS, opened)
+    there, gone = (refused(f"datasets:{page}{end}").message for end in ("", "x"))
+    assert there.replace(page.name, "") == gone.replace(f"{page.name}x", "")
+
+
 def test_data_sets_are_opened_where_the_owner_says_so(page, monkeypatch):
     monkeypatch.setattr("embtie_widgets.sources.data_sets.commit_of", lambda _name: "")
     assert "not opened" in str(refused("datasets:owner/name"))
     monkeypatch.setenv(DATASETS, "on")
     assert found("datasets:owner/name") == "owner/name (train)"
-    assert "not opened" in str(refused(f"datasets:{page}"))
+    assert "names no data set" in str(refused(f"datasets:{page}"))
     monkeypatch.chdir(page)
     (page / "owner" / "name").mkdir(parents=True)
     assert "not opened" in str(refused("datasets:owner/name"))
