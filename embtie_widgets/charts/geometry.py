@@ -9,7 +9,7 @@ from embtie_widgets.charts.columns import Column, Vector, levels, norm_columns, 
 from embtie_widgets.charts.files import charts_page
 from embtie_widgets.charts.geometry_words import asked, beside, caption, headline, spectra_caption
 from embtie_widgets.charts.groups import group_text
-from embtie_widgets.charts.sentences import label
+from embtie_widgets.charts.sentences import cautions, exchange, label
 from embtie_widgets.charts.theme import COMPARISONS
 from embtie_widgets.results.geometry import PairGeometry
 
@@ -28,6 +28,7 @@ __all__ = [
     "spectra_figure",
     "text",
 ]
+_MEASURES = ("spectral", "cka", "debiased_cka", "subspace")
 _ROLES = {"Out->Tied": "output", "In->Tied": "input"}
 # Points fill this part of the way to the next step, so that the steps stay apart.
 _SPREAD = 0.8
@@ -120,8 +121,9 @@ def spectra_figure(result: PairGeometry, theme: str = "light") -> "Figure":
 
 def page(result: PairGeometry, settings: str) -> str:
     """Both charts as one HTML file that needs nothing else."""
+    said = " ".join([caption(result), *_beware(result)])
     drawn = [
-        (figures.figure(overlap.spec(result), "light"), caption(result)),
+        (figures.figure(overlap.spec(result), "light"), said),
         (figures.figure(spectra.spec(result), "light"), spectra_caption(result)),
     ]
     return charts_page(drawn, headline(result), settings)
@@ -135,23 +137,30 @@ def text(_request: Any, result: PairGeometry) -> str:
         name: {what: f"{value:,.6g}" for what, value in known.items()}
         for name, known in result.numbers().items()
     }
+    rows = result.summary()
+    shown = [name for name in _MEASURES if any(row[name] is not None for row in rows)]
     tables = [
-        pd.DataFrame(map(_line, result.summary())).to_string(index=False),
+        pd.DataFrame(_line(row, shown) for row in rows).to_string(index=False),
         pd.DataFrame(numbers).rename(index=lambda what: what.replace("_", " ")).to_string(),
     ]
     notes = "\n".join(f"note: {note}" for note in result.notes)
-    said = [headline(result), beside(result), caption(result)]
+    said = [headline(result), beside(result), *_beware(result), caption(result)]
     parts = [*said, *tables, group_text(result), notes]
     return "\n\n".join(part for part in parts if part)
 
 
-def _line(row: dict[str, Any]) -> dict[str, str]:
+def _beware(result: PairGeometry) -> list[str]:
+    """What to know before the numbers are read."""
+    return [text for text in (exchange(result), *cautions(result)) if text]
+
+
+def _line(row: dict[str, Any], shown: list[str]) -> dict[str, str]:
     """The measures of one comparison, each with its floor behind a slash."""
     low, high = row["knn_interval"]
     knn = f"{row['knn']:.4f} [{low:.4f}, {high:.4f}] / {row['knn_floor']:.4f}"
     found = {"comparison": row["comparison"], "KNN / floor": knn}
-    for name in ("spectral", "cka", "debiased_cka", "subspace"):
-        if row[name] is not None:
-            words = f"{row[name]:.4f} / {row[f'{name}_floor']:.4f}"
-            found[f"{name.replace('_', ' ')} / floor"] = words
+    for name in shown:
+        both = [row[name], row[f"{name}_floor"]]
+        words = " / ".join("-" if one is None else f"{one:.4f}" for one in both)
+        found[f"{name.replace('_', ' ')} / floor"] = words
     return found | {"tokens": f"{row['tokens']:,}"}

@@ -70,10 +70,8 @@ def _notes(parts: Parts) -> Iterator[str]:
     yield from pair_notes(parts.pair)
     for reason, tokens in parts.rows.left_out.items():
         if tokens:
-            yield (
-                f"{tokens:,} tokens take no part in the neighbours: in one of the matrices their "
-                f"row is {reason}."
-            )
+            some = "1 token takes" if tokens == 1 else f"{tokens:,} tokens take"
+            yield (f"{some} no part in the neighbours: in one of the matrices the row is {reason}.")
     for name, lists in parts.lists.items():
         if tokens := int(lists.duplicates.sum()):
             yield (
@@ -85,4 +83,9 @@ def _notes(parts: Parts) -> Iterator[str]:
             f"The spectral distance was left out: a graph of {parts.request.spectral_k:,} "
             f"neighbours each needs more than {len(parts.rows.places):,} tokens."
         )
+    for space in parts.wholes.spaces.values():
+        for one in (space.cka, space.debiased_cka):
+            names = " and ".join(one.hashes)
+            kind = "debiased CKA" if one.debiased else "CKA"
+            yield from (f"{kind} of {names}: {note}" for note in one.settings["notes"])
     yield from parts.failures

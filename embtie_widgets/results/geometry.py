@@ -156,9 +156,10 @@ class PairGeometry:
 
 
 def _pair(name: str, found: Any, part: str) -> dict[str, Any]:
-    """A measure and its floor; None where it was not taken."""
+    """A measure and its floor; None where it was not taken, or has no value."""
     value = None if found is None else getattr(found, part)
-    return {name: value, f"{name}_floor": None if found is None else found.floor}
+    known = value is not None and not np.isnan(value)
+    return {name: value if known else None, f"{name}_floor": found.floor if known else None}
 
 
 def _words(row: dict[str, Any], k: int) -> str:

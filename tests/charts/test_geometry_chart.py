@@ -1,5 +1,6 @@
 """Neighbours and spectra as pictures and words, on a made-up result."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from embtie_widgets.charts import geometry as chart
 from embtie_widgets.charts import overlap, spectra
 from embtie_widgets.charts.geometry import spread
+from embtie_widgets.panels.geometry_tables import by_comparison
 from embtie_widgets.results.geometry import PairGeometry
 from tests.sample_geometry import geometry_result, spectrum
 from tests.sample_geometry import overlap as one_overlap
@@ -246,3 +248,22 @@ def test_a_spectrum_of_zeros_draws_nothing(result: PairGeometry) -> None:
     changed = replace(result, matrices={"In": replace(result.matrices["In"], spectrum=zeros)})
     drawn = traces(spectra.spec(changed))
     assert len(drawn[0].x) == len(drawn[-3].x) == 0
+
+
+def test_what_has_no_value_is_a_dash_and_never_called_nan(result: PairGeometry) -> None:
+    space = result.spaces["In->Out"]
+    none = replace(space.cka, value=float("nan"), floor=float("nan"))
+    spaces = result.spaces | {"In->Out": replace(space, cka=none)}
+    distances = {name: one for name, one in result.spectral.items() if name != "In->Out"}
+    changed = replace(result, spaces=spaces, spectral=distances)
+    for said in (chart.text(None, changed), by_comparison(changed)):
+        assert not re.search(r"\bnan\b", said.lower())
+    assert "- / -" in chart.text(None, changed)
+
+
+def test_a_matrix_compared_with_itself_is_warned_of_wherever_it_is_read(
+    result: PairGeometry,
+) -> None:
+    same = replace(result, hashes=result.hashes | {"Tied": result.hashes["In"]})
+    for said in (chart.text(None, same), chart.page(same, "{}")):
+        assert "In and Tied are one and the same matrix" in said

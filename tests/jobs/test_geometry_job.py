@@ -244,7 +244,7 @@ def test_rows_that_are_not_finite_have_no_value_and_are_counted(
         assert one.floor == 5 / (ROWS - 4)
     assert (~result.usable).sum() == 3
     assert any("2 tokens take no part" in note and "not finite" in note for note in result.notes)
-    assert any("1 tokens take no part" in note and "zero" in note for note in result.notes)
+    assert any("1 token takes no part" in note and "zero" in note for note in result.notes)
     clean = np.delete(np.arange(ROWS), [7, 9, 11])
     alone = ew.knn_overlap(matrices["In"][clean], matrices["Out"][clean], 5)
     np.testing.assert_array_equal(result.overlaps["In->Out"].per_token[clean], alone.per_token)
@@ -467,3 +467,14 @@ def test_a_partner_that_leaves_tokens_out_changes_nothing_for_the_next_one(
     alone = ew.spectral_distance(matrices["In"], matrices["Out"], 8, 12)
     assert found.settings["rows_used"] == ROWS
     assert found.distance == pytest.approx(alone.distance, abs=1e-9)
+
+
+def test_a_matrix_whose_rows_are_all_equal_has_no_cka_and_says_so(
+    tmp_path: Path, matrices: dict[str, torch.Tensor]
+) -> None:
+    result = ew.run(written(tmp_path, matrices | {"In": torch.ones(ROWS, WIDTH)}))
+    by_name = {row["comparison"]: row for row in result.summary()}
+    assert by_name["In->Out"]["cka"] is by_name["In->Out"]["debiased_cka_floor"] is None
+    assert by_name["Out->Tied"]["cka"] == pytest.approx(1)
+    assert "self CKA" not in result.checks
+    assert any(note.startswith("CKA of In and Out: There is no value") for note in result.notes)
