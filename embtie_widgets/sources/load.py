@@ -16,6 +16,7 @@ from embtie_widgets.sources import hub, live, matrices
 from embtie_widgets.sources.files import Files, FolderFiles
 from embtie_widgets.sources.folder import read_checkpoint
 from embtie_widgets.sources.loaded import Loaded
+from embtie_widgets.sources.permission import token_list_path
 from embtie_widgets.sources.reading import check_start, local_path, sentences
 from embtie_widgets.sources.snapshots import Snapshot, find_snapshot, read_snapshot
 from embtie_widgets.sources.sourced import Sourced, finish
@@ -51,15 +52,21 @@ def load(
     if model is not None:
         if revision is not None and revision != model.revision:
             raise EmbtieError("Two revisions were given.", "Set it in the reference alone.")
-        revision, tokens = model.revision, tokens if tokens is not None else model.tokens_file
+        revision = model.revision
         ref = (model.ref, model.output_file) if model.output_file else model.ref
     sourced, own_tokens = _read(ref, revision, progress)
     named = isinstance(ref, str | Path)
     sourced.origin = model or (ModelRef(str(ref), revision) if named else None)
-    tokens = tokens if tokens is not None else own_tokens
+    tokens = tokens if tokens is not None else _listed(model) or own_tokens
     if tokens is not None:
         sourced.vocabulary = read_vocabulary(tokens)
     return finish(sourced, as_tied=bool(model and model.treat_as_tied))
+
+
+def _listed(model: ModelRef | None) -> Path | None:
+    if model is None or model.tokens_file is None:
+        return None
+    return token_list_path(model.tokens_file, model.ref)
 
 
 def _read(ref: Any, revision: str | None, progress: Progress) -> tuple[Sourced, Any]:

@@ -1,5 +1,7 @@
 """Which texts of this machine may be named: all of them by its user, few by a visitor of a page.
 
+A list of tokens is a text too: its lines are shown.
+
 On a page served by Voila a visitor may name the bundled text, what lies in the folder that the
 variable EMBTIE_CORPORA names, and, with EMBTIE_DATASETS=on, data sets of the hub; else nothing.
 """
@@ -44,6 +46,24 @@ def corpus_path(name: str) -> Path:
         "On a shared page only texts that its owner has laid out can be counted, and there is "
         f"none called '{typed.name}'.",
         f"Name the corpus 'bundled', or ask the owner to put the text into the {FOLDER} folder.",
+    )
+
+
+def token_list_path(name: str, model: str) -> Path:
+    """The list of tokens that was named for a model; a visitor's lies beside the model's files."""
+    path, known = _local(name), _local(model)
+    if not is_served():
+        return path
+    folder = known if known.is_dir() else known.parent
+    try:
+        if known.exists() and path.is_file() and path.resolve().parent == folder.resolve():
+            return path
+    except (OSError, RuntimeError):
+        pass
+    raise EmbtieError(
+        "On a shared page the tokens of a model are read only from beside its files, and there is "
+        f"no list called '{Path(name).name}' there.",
+        "Leave the list out, or ask the page's owner to put it there.",
     )
 
 

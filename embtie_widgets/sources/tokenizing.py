@@ -23,7 +23,8 @@ from embtie_widgets.sources import made_tokenizers, piece_files
 from embtie_widgets.sources.files import Files
 from embtie_widgets.sources.load import Place, find, is_gguf
 from embtie_widgets.sources.loaded import Loaded
-from embtie_widgets.sources.reading import check_start, local_path, read_json, sentences
+from embtie_widgets.sources.permission import token_list_path
+from embtie_widgets.sources.reading import check_start, read_json, sentences
 
 _READY = "Give a ready count file instead: .npy by row, .json, .csv or .tsv."
 _SAVE = f"Save the tokenizer with transformers to get a tokenizer.json. {_READY}"
@@ -80,7 +81,7 @@ def _read(model: ModelRef | Loaded, progress: Progress) -> ModelTokenizer:
     if ref is None:
         raise EmbtieError("A model in memory brings no tokenizer that could cut texts.", _READY)
     if ref.tokens_file is not None:
-        return _of_token_file(local_path(ref.tokens_file))
+        return _of_token_file(token_list_path(ref.tokens_file, ref.ref))
     place = find(ref.ref, ref.revision, progress)
     commit = model.revision if isinstance(model, Loaded) else None
     if isinstance(place, Place) and commit not in (None, place.revision):

@@ -1,13 +1,17 @@
 """What a visitor of a served page may name, and what only the user of the machine."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.requests import CorpusRef
+from embtie_widgets.requests import CorpusRef, ModelRef
 from embtie_widgets.sources.corpora import Corpus, find_corpus
+from embtie_widgets.sources.load import load
 from embtie_widgets.sources.permission import DATASETS, FOLDER, SERVED, is_served
+from embtie_widgets.sources.tokenizing import tokenizer_of
 
 
 @pytest.fixture
@@ -128,6 +132,30 @@ def test_a_data_set_tells_a_visitor_of_no_folder_of_the_server(opened, page, mon
     monkeypatch.setenv(DATASETS, opened)
     there, gone = (refused(f"datasets:{page}{end}").message for end in ("", "x"))
     assert there.replace(page.name, "") == gone.replace(f"{page.name}x", "")
+
+
+def test_a_visitor_reads_no_text_as_a_list_of_tokens(page):
+    secret = page.parent / "secret.txt"
+    for model in ("nano-tied", str(page)):
+        for read in (load, tokenizer_of):
+            with pytest.raises(EmbtieError) as caught:
+                read(ModelRef(model, tokens_file=str(secret)))
+            assert str(page.parent) not in str(caught.value)
+    with pytest.raises(EmbtieError, match="no list called"):
+        load(ModelRef("nano-tied", tokens_file=str(secret)))
+
+
+def test_a_list_of_tokens_beside_its_model_is_read_on_a_page(page, monkeypatch):
+    np.save(page / "in.npy", np.eye(3, dtype=np.float32))
+    (page / "tokens.txt").write_text("a\nb\nc\n")
+    (page / "more" / "tokens.txt").write_text("d\ne\nf\n")
+    beside = ModelRef(str(page / "in.npy"), tokens_file=str(page / "tokens.txt"))
+    assert load(beside).tokens == [b"a", b"b", b"c"]
+    elsewhere = replace(beside, tokens_file=str(page / "more" / "tokens.txt"))
+    with pytest.raises(EmbtieError, match="no list called"):
+        load(elsewhere)
+    monkeypatch.delenv(SERVED)
+    assert load(elsewhere).tokens == [b"d", b"e", b"f"]
 
 
 def test_data_sets_are_opened_where_the_owner_says_so(page, monkeypatch):
