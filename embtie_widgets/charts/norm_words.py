@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from embtie_widgets.charts.columns import number
+from embtie_widgets.charts.groups import group_text
 from embtie_widgets.charts.norm_plane import LABELS, LIT_POINTS, SEEN_POINTS
 from embtie_widgets.charts.sentences import model_names
 from embtie_widgets.results import Counts
@@ -158,8 +159,8 @@ def text(_request: Any, result: PairNorms) -> str:
     frame = pd.DataFrame(rows).to_string(index=False, float_format="{:.3f}".format, na_rep="-")
     between = [f"norms of {names}: {one!r}" for names, one in result.between.items()]
     notes = [f"note: {note}" for note in result.notes]
-    told = [headline(result), *cautions(result), caption(result), frame]
-    return "\n\n".join(part for part in (*told, "\n".join(between), "\n".join(notes)) if part)
+    told = [headline(result), *cautions(result), caption(result), frame, "\n".join(between)]
+    return "\n\n".join(part for part in (*told, group_text(result), "\n".join(notes)) if part)
 
 
 def _interval(pair: tuple[float, float]) -> str:

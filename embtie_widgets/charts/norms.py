@@ -65,6 +65,8 @@ _TITLES = {
     "log": "row norm, logarithmic",
     "relative": "row norm over the median of its matrix",
 }
+# Ticks at 1, 2 and 5 of every power of ten, each written out.
+_LOG = {"type": "log", "dtick": "D2", "tickformat": ".1~r"}
 _Trace = dict[str, Any]
 
 
@@ -341,9 +343,9 @@ def _layout(plane: Plane) -> dict[str, Any]:
         },
         "yaxis": {
             "title": {"text": _TITLES[plane.scale]},
-            "type": "log" if plane.scale == "log" else "linear",
             "rangemode": "tozero",
             "zeroline": False,
+            **(_LOG if plane.scale == "log" else {"type": "linear"}),
         },
         "shapes": [_divider(plane)] if plane.has_strip else [],
     }

@@ -109,6 +109,12 @@ def test_bands_hold_their_line_on_every_scale(result: PairNorms, scale: str) -> 
     assert spec["layout"]["yaxis"]["type"] == ("log" if scale == "log" else "linear")
 
 
+def test_a_logarithmic_axis_writes_its_values_out(result: PairNorms) -> None:
+    # Without a format plotly writes the 4 of 0.4 alone.
+    axis = chart.figure(result, scale="log").layout.yaxis
+    assert (axis.dtick, axis.tickformat) == ("D2", ".1~r")
+
+
 def test_relative_norms_have_the_median_one(result: PairNorms) -> None:
     spec = chart.spec(result, scale="relative")
     for name in NAMES:
@@ -272,7 +278,14 @@ def test_one_matrix_that_stands_for_two_is_said_to_be_one(result: PairNorms) -> 
 
 def test_the_command_line_prints_numbers_and_notes(result: PairNorms) -> None:
     said = chart.text(None, result)
-    for part in ("Pearson", "Frobenius", "12.340", "norms of Out, Tied", "note: One row is not"):
+    for part in (
+        "Pearson",
+        "Frobenius",
+        "12.340",
+        "norms of Out, Tied",
+        "kind of token",
+        "note: One row is not",
+    ):
         assert part in said
 
 
