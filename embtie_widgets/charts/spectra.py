@@ -1,7 +1,7 @@
 """The singular-value spectra of In, Out and Tied on one chart, both axes logarithmic.
 
-Heights are root mean squares over the rows along each direction, in units of the root mean square
-length of all rows of that matrix: they say how a matrix spreads its energy and not how large it is
+Heights are singular values over the Frobenius norm, which is the root mean square of the rows along
+each direction in units of their root mean square length, also for some rows alone: they say how a matrix spreads its energy and not how large it is
 or how many rows it has.  A marker stands on each line where its effective rank is.
 """
 
@@ -109,6 +109,6 @@ def _layout() -> dict[str, Any]:
         "hovermode": "closest",
         "dragmode": "zoom",
         "xaxis": axis | {"title": {"text": "singular value, by rank"}, "tickformat": ",d"},
-        "yaxis": axis | {"title": {"text": "part of the rows' length along it"}},
+        "yaxis": axis | {"title": {"text": "singular value over Frobenius norm"}},
         "legend": ABOVE,
     }

@@ -41,7 +41,7 @@ class Mark:
 ROLES = {
     "input": Mark("#2673d9", "dash", "square"),
     "output": Mark("#c9781a", "solid", "circle"),
-    "tied": Mark("#dd3f97", "longdash", "diamond"),
+    "tied": Mark("#dd3f97", "12px,4px", "diamond"),
 }
 _NEUTRAL = Mark("#7a828f", "dot", "triangle-up")
 
