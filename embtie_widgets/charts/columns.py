@@ -99,7 +99,7 @@ class Columns:
     def spelled(self, i: int) -> tuple[str, str]:
         """A token as it is read, whole unless it is absurdly long, and its bytes."""
         key = self.tokens[i]
-        raw = "no token in this row" if key is None else f"{len(key)} bytes: {key[:40].hex(' ')}"
+        raw = "no token in this row" if key is None else f"{_many(len(key))}: {key[:40].hex(' ')}"
         return display_token(key, 2000), raw + ("…" if key is not None and len(key) > 40 else "")
 
     def describe(self, i: int) -> str:
@@ -112,6 +112,10 @@ class Columns:
     @property
     def _axes(self) -> list[Column]:
         return [column for column in self.at("axis") if column.kind != "text"]
+
+
+def _many(count: int) -> str:
+    return "1 byte" if count == 1 else f"{count:,} bytes"
 
 
 def shared_columns(result: PairResult) -> list[Column]:

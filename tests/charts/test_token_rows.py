@@ -35,6 +35,14 @@ def test_sorting_carries_ids_and_leaves_missing_values_last() -> None:
     assert up[0] == np.nanargmin(cosine)
 
 
+def test_a_token_stands_beside_its_bytes_and_one_byte_is_no_plural() -> None:
+    result = pair_result(20)
+    columns = Columns(result, alignment.columns(result))
+    columns.tokens = (b"a", b" ab")
+    assert columns.spelled(0) == ("a", "1 byte: 61")
+    assert columns.spelled(1)[1] == "3 bytes: 20 61 62"
+
+
 def test_a_missing_value_is_none_and_not_zero() -> None:
     rows = rows_of(pair_result(20))
     row = next(row for row in rows.page("", False, 0, 20).rows if row[0] == 3)
