@@ -78,7 +78,10 @@ class GroupMeans:
             for heading in (BY_KIND, BY_FREQUENCY)
         }
         self.notes = {heading: w.HTML() for heading in self.tables}
-        self._told = f"{score}, with 95 % intervals. Click a row to find its tokens everywhere."
+        self._told = (
+            f"{score}, with 95 % intervals from 30 tokens on. Click a row to find its tokens "
+            "everywhere."
+        )
         for table in self.tables.values():
             table.observe(callback(lambda change: self._chose(change["new"])), "chosen")
         state.observe(callback(lambda _: self._follow()), "kind")

@@ -85,6 +85,23 @@ def test_a_row_of_the_means_finds_its_tokens_everywhere(visit: Open) -> None:
     one.page.wait_for_function(f"{ROWS} === 100")
 
 
+def test_the_means_of_a_column_end_below_their_head(visit: Open) -> None:
+    one = visit()
+    one.wait_for_figure()
+    far = one.evaluate(
+        """() => [...document.querySelectorAll('.embtie-groups table')].flatMap(table => {
+          const end = node => { const range = document.createRange();
+            range.selectNodeContents(node); return range.getBoundingClientRect().right; };
+          return [2, 3, 4].map(n => end(table.tHead.rows[0].cells[n])
+            - Math.max(...[...table.tBodies[0].rows].map(row =>
+                Math.max(...[...row.cells[n].childNodes].filter(node => node.textContent.trim())
+                  .map(end)))));
+        })"""
+    )
+    assert len(far) == 6
+    assert all(-0.5 <= gap <= 8 for gap in far), far
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 390])
 def test_it_fits_the_page(visit: Open, pictures: Path, scheme: str, width: int) -> None:

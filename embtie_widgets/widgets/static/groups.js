@@ -1,5 +1,8 @@
 // Groups and their means; the name of each is a button that filters by it.
 
+// How many digits wide a text is at most: in every common font punctuation is about half a digit.
+const breadth = (text) => [...text].reduce((sum, sign) => sum + ("[]., ".includes(sign) ? 0.55 : sign === "−" ? 1.35 : 1), 0);
+
 class GroupsView {
   constructor(context) {
     this.model = context.model;
@@ -35,8 +38,9 @@ class GroupsView {
     this.head.replaceChildren(make("tr", {}, first, ...heads));
     this.table.setAttribute("aria-label", this.model.get("label"));
     const rows = this.model.get("rows");
-    // Room for what stands beside a number keeps the numbers of a column below one another.
-    const room = heads.map((_, place) => Math.max(0, ...rows.map((row) => row.cells[place][1].length)));
+    // Room for what stands beside a number keeps the numbers of a column below one another; no more
+    // than it needs, so that they stay below their head.
+    const room = heads.map((_, place) => Math.max(0, ...rows.map((row) => breadth(row.cells[place][1]))));
     this.body.replaceChildren(...rows.map((row) => this.rowOf(row, room)));
     this.mark();
     if (focused !== null) this.buttonOf(focused)?.focus({ preventScroll: true });
