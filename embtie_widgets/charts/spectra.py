@@ -2,7 +2,8 @@
 
 Heights are singular values over the Frobenius norm: root mean squares of the rows along each
 direction, in units of the root mean square length of all rows, which holds for some rows alone too.
-They say how a matrix spreads its energy and not how large it is or how many rows it has.  A marker stands on each line where its effective rank is.
+They say how a matrix spreads its energy, and not how large it is or how many rows it has.  A marker
+stands on each line where its effective rank is.
 """
 
 from collections.abc import Mapping
