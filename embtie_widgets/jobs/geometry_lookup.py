@@ -34,14 +34,19 @@ def neighbours_card(request: GeometryRequest, position: int) -> Card:
 
 
 def selected_spectra(request: GeometryRequest, positions: Vector) -> dict[str, Vector]:
-    """The normalised singular values of the rows of these tokens alone, by matrix."""
+    """The normalised singular values of the rows of these tokens alone, by matrix; none where all
+    of these rows are zero or not finite."""
     from embtie_widgets.jobs.geometry_parts import recent_parts
+    from embtie_widgets.measures.participants import usable_rows
     from embtie_widgets.measures.spectra import selected_spectrum
 
-    return {
-        name: selected_spectrum(matrix, positions, center=request.center).normalised
-        for name, matrix in recent_parts(request).values.items()
-    }
+    found = {}
+    for name, matrix in recent_parts(request).values.items():
+        usable, _ = usable_rows([matrix[positions]])
+        known = positions[usable.numpy()]
+        one = selected_spectrum(matrix, known, center=request.center) if len(known) else None
+        found[name] = np.empty(0) if one is None else one.normalised
+    return found
 
 
 def ask_neighbours(

@@ -478,3 +478,11 @@ def test_a_matrix_whose_rows_are_all_equal_has_no_cka_and_says_so(
     assert by_name["Out->Tied"]["cka"] == pytest.approx(1)
     assert "self CKA" not in result.checks
     assert any(note.startswith("CKA of In and Out: There is no value") for note in result.notes)
+
+
+def test_a_selected_token_without_a_row_in_one_matrix_has_its_spectrum_in_the_others(
+    tmp_path: Path, matrices: dict[str, torch.Tensor]
+) -> None:
+    matrices["Tied"][3] = 0
+    found = selected_spectra(written(tmp_path, matrices), np.array([3]))
+    assert {name: len(values) for name, values in found.items()} == {"In": 1, "Out": 1, "Tied": 0}
