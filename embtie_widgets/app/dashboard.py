@@ -24,8 +24,9 @@ from embtie_widgets.requests.link import Link
 
 _TEXT = """
 <header class="ep-title"><h1>embtie</h1>
-<p>What does weight tying do to a language model's token embeddings? Choose two models and a map,
-and see token by token how their matrices align, against held-out tokens and against chance.</p>
+<p>What does weight tying do to a language model's token embeddings? Choose two models
+and see, token by token, whether the tied matrix keeps the directions, neighbours and norms of the
+input or of the output, always next to chance.</p>
 </header>
 """
 
