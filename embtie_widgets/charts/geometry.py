@@ -120,12 +120,11 @@ def spectra_figure(result: PairGeometry, theme: str = "light") -> "Figure":
 
 
 def page(result: PairGeometry, settings: str) -> str:
-    """Both charts as one HTML file that needs nothing else."""
+    """The charts as one HTML file that needs nothing else."""
     said = " ".join([caption(result), *_beware(result)])
-    drawn = [
-        (figures.figure(overlap.spec(result), "light"), said),
-        (figures.figure(spectra.spec(result), "light"), spectra_caption(result)),
-    ]
+    drawn = [(figures.figure(overlap.spec(result), "light"), said)]
+    if result.matrices:
+        drawn.append((figures.figure(spectra.spec(result), "light"), spectra_caption(result)))
     return charts_page(drawn, headline(result), settings)
 
 

@@ -111,11 +111,16 @@ def _machine(result: PairGeometry) -> str:
 
 
 def spectra_caption(result: PairGeometry) -> str:
-    """What the chart of spectra rests on."""
+    """What the chart of spectra rests on, or why there is none."""
+    if not result.matrices:
+        return (
+            "Not measured in this result: spectra, CKA and subspaces come with the exact one where "
+            "its settings ask for them."
+        )
     facts = [
         f"n = {len(result.tokens):,} tokens",
         " and ".join(model_names(result)),
-        "singular values over the root mean square length of all rows",
+        "singular values over the Frobenius norm of the matrix",
         "columns centred" if result.settings.get("center") else "not centred",
         "markers at the effective rank",
     ]

@@ -48,10 +48,12 @@ def work_of(request: GeometryRequest) -> Work | None:
         for part in _parts(request, float(rows), float(width))
         if _made.get(part.name, 0) < part.size
     )
-    held = rows * 4 * (request.k + 2) * _MATRICES + 70 * 8 * width**2
+    held = rows * 4 * (request.k + 2) * _MATRICES
     held += min(8 * rows**2, _SEARCH_BYTES)
     if request.spectral:
         held += rows * (8 * request.spectral_k * 6 + 2 * 8 * 4 * request.components)
+    if request.spaces:
+        held += 70 * 8 * width**2
     return Work(request.kind, request.device, operations, held)
 
 
@@ -61,10 +63,10 @@ def estimate_geometry(request: GeometryRequest) -> Estimate | None:
 
 
 def preview(request: GeometryRequest) -> GeometryRequest | None:
-    """What is shown first: a sample of the tokens, and no graphs."""
+    """What is shown first: a sample of the tokens, without graphs and spaces."""
     if 0 < request.sample <= PREVIEW_SAMPLE:
         return None
-    return replace(request, sample=PREVIEW_SAMPLE, spectral=False)
+    return replace(request, sample=PREVIEW_SAMPLE, spectral=False, spaces=False)
 
 
 def remember(request: GeometryRequest) -> None:
@@ -92,8 +94,9 @@ def _parts(request: GeometryRequest, rows: float, width: float) -> Iterator[_Par
         yield _Part(("sample", *pair, *how, request.sample, request.seed), k, each * asked)
     else:
         yield _Part(("lists", *pair, *how), k, each * rows)
-    wholes = _MATRICES * (_PRODUCTS * rows * width**2 + _FACTORISATIONS * width**3 + _EACH)
-    yield _Part(("wholes", *pair, request.center, request.top, request.seed), 1, wholes)
+    if request.spaces:
+        wholes = _MATRICES * (_PRODUCTS * rows * width**2 + _FACTORISATIONS * width**3 + _EACH)
+        yield _Part(("wholes", *pair, request.center, request.top, request.seed), 1, wholes)
 
 
 def _eigenproblems(request: GeometryRequest, rows: float) -> float:

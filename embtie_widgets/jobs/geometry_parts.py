@@ -64,6 +64,7 @@ class Parts:
     ) -> None:
         self.request, self.pair, self._progress = request, pair, progress
         self._rows: dict[tuple[str, bool], Rows] = {}
+        self._found: dict[str, NeighbourLists] = {}
         self._asked: set[str] = set()
         self._made: set[str] = set()
         self.failures: list[str] = []
@@ -135,7 +136,10 @@ class Parts:
 
     @cached_property
     def wholes(self) -> Wholes:
-        """What is said of every matrix as a whole, and of every two."""
+        """What is said of every matrix as a whole, and of every two; nothing where that is not
+        asked for."""
+        if not self.request.spaces:
+            return Wholes({}, {})
         asked, names = self.request, tuple(self.values)
         facts = {"center": asked.center, "top": asked.top, "seed": asked.seed}
 
@@ -227,8 +231,10 @@ class Parts:
             return bool(found.rows.shape[1] >= k)
 
         if queries is None:
-            lists: NeighbourLists = self._part(key, make, is_long_enough)
-            return lists
+            # Every graph asks again, and there may be no cache to ask.
+            if key not in self._found or not is_long_enough(self._found[key]):
+                self._found[key] = self._part(key, make, is_long_enough)
+            return self._found[key]
         whole: NeighbourLists | None = known_part(key)
         if whole is None or not is_long_enough(whole):
             return make(queries)

@@ -1,6 +1,7 @@
 """The panel of neighbours and spectra: how alike In, Out and Tied are, map or no map."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import ipywidgets as w
@@ -15,6 +16,7 @@ from embtie_widgets.jobs.geometry_lookup import MOST_SHOWN, ask_neighbours, ask_
 from embtie_widgets.panels.exports import Offer, picture_offers
 from embtie_widgets.panels.fields import Field, card, fold, labelled, section, whole_if_it_is
 from embtie_widgets.panels.geometry_tables import by_comparison, by_matrix, reading
+from embtie_widgets.panels.state import PanelState
 from embtie_widgets.panels.token_panel import TokenPanel
 from embtie_widgets.panels.words import escape
 from embtie_widgets.requests import GeometryRequest
@@ -38,9 +40,10 @@ class GeometryPanel(TokenPanel):
     """How alike the neighbours and the spectra of In, Out and Tied are.
 
     `GeometryPanel()` shows the bundled pair; give a request, or any of its fields by name (`a`,
-    `b`, `k`, `metric`, `center`, `sample`, `spectral`, `spectral_k`, `components`, `top`, `seed`,
-    `role_b`, `device`).  `parts` takes the place of what the frame runs requests with, of `ask`,
-    which finds a token's neighbours, and of `ask_spectra`, which finds those of a selection.
+    `b`, `k`, `metric`, `center`, `sample`, `spectral`, `spectral_k`, `components`, `spaces`, `top`,
+    `seed`, `role_b`, `device`).  `parts` takes the place of what the frame runs requests with, of
+    `ask`, which finds a token's neighbours, and of `ask_spectra`, which finds the spectra of a
+    selection.
     """
 
     title = "Neighbours and spectra"
@@ -79,18 +82,23 @@ class GeometryPanel(TokenPanel):
             w.Checkbox(description="spectral distance", indent=False),
             "Compare the whole graphs of neighbours too; takes longer",
         )
+        self.spaces = labelled(
+            w.Checkbox(description="spectra, CKA and subspaces", indent=False),
+            "Compare the matrices as wholes too; takes long for wide ones",
+        )
         numbers = self._numbers()
         fields = {
             "k": Field(self.k, to_request=whole_if_it_is),
             "metric": Field(self.metric),
             "center": Field(self.center),
             "spectral": Field(self.spectral),
+            "spaces": Field(self.spaces),
             **{name: Field(box, to_request=whole_if_it_is) for name, box in numbers.items()},
         }
         more = fold("more settings", w.Box(list(numbers.values())).add_class("ep-pairs"))
         return fields, [
             section("Neighbours", self.k, self.metric, self.center),
-            section("Graphs and subspaces", self.spectral, more, self.device),
+            section("Graphs and subspaces", self.spectral, self.spaces, more, self.device),
         ]
 
     def _numbers(self) -> dict[str, w.FloatText]:
@@ -128,11 +136,9 @@ class GeometryPanel(TokenPanel):
 
     def measure_exports(self) -> Iterable[Offer]:
         """Both charts as pictures, and the singular values."""
-        return [
-            *picture_offers(self.chart, self.with_lit(chart.caption), "overlap chart"),
-            *picture_offers(
-                self.spectra, self.with_lit(chart.spectra_caption), "spectra", own=True
-            ),
+        caption = self.with_lit(chart.spectra_caption)
+        spaces = [
+            *picture_offers(self.spectra, caption, "spectra", own=True),
             Offer(
                 "Spectra CSV",
                 "The singular values of every matrix",
@@ -140,6 +146,10 @@ class GeometryPanel(TokenPanel):
                 "text/csv",
                 lambda request, result: table_bytes(request, result, result.spectra_frame()),
             ),
+        ]
+        return [
+            *picture_offers(self.chart, self.with_lit(chart.caption), "overlap chart"),
+            *(replace(offer, needs=_has_spectra) for offer in spaces),
         ]
 
     def columns(self, result: PairGeometry) -> list[Column]:
@@ -165,7 +175,7 @@ class GeometryPanel(TokenPanel):
 
     def _find_spectra(self, result: PairGeometry, lit: Vector) -> None:
         """Ask for the spectra of the lit tokens, once for each result and choice."""
-        if self._is_asked(result, lit) or not lit.size:
+        if self._is_asked(result, lit) or not (lit.size and result.matrices):
             return
         self._spectra_of = (result, lit.tobytes())
 
@@ -204,9 +214,14 @@ class GeometryPanel(TokenPanel):
         return f"The {request.k:,} nearest of the matched tokens by {by}{centred}.{first}"
 
     def edited(self) -> None:
-        """Graphs have settings only where they are compared."""
+        """Graphs and subspaces have settings only where they are compared."""
         super().edited()
+        self.top.disabled = not self.spaces.value
         self.spectral_k.disabled = self.components.disabled = not self.spectral.value
+
+
+def _has_spectra(state: PanelState) -> bool:
+    return state.result is not None and bool(state.result.matrices)
 
 
 def _number(name: str, tooltip: str) -> w.FloatText:

@@ -14,6 +14,14 @@ _MEASURES = {
     "debiased_cka": "CKA, debiased",
     "subspace": "subspace overlap",
 }
+_ABOUT = (
+    "<p class='ep-quiet'><b>Effective rank</b> and <b>participation ratio</b> say over how many "
+    "directions the rows spread, at most d; the ratio gives the leading ones more weight. "
+    "<b>Isotropy</b> is 1 where all directions are alike, near 0 where a few rule. The <b>share of "
+    "the mean vector</b> is the length of the mean row over the mean length of the rows. Below 1, "
+    "the <b>B-ratio</b> says that centring the rows narrows the range of the logits along their "
+    "mean.</p>"
+)
 
 
 def by_comparison(result: PairGeometry) -> str:
@@ -43,12 +51,17 @@ def reading(result: PairGeometry) -> str:
         if result.spectral
         else ""
     )
-    top = result.settings.get("top")
+    top = escape(result.settings.get("top"))
+    spaces = (
+        f" CKA and the overlap of the {top} leading directions go from 0 to 1; CKA takes the "
+        "column means off by its definition."
+        if result.spaces
+        else ""
+    )
     return (
         "<p class='ep-quiet'>The <b>floor</b> of a number is what chance gives: "
         "k / (n − 1) for neighbours, else the same measure with the tokens of one matrix "
-        f"shuffled.{distance} CKA and the overlap of the {escape(top)} leading directions go from "
-        "0 to 1; CKA takes the column means off by its definition.</p>"
+        f"shuffled.{distance}{spaces}</p>"
     )
 
 
@@ -56,8 +69,10 @@ def by_matrix(result: PairGeometry) -> str:
     """What is said of each matrix in one number."""
     numbers = result.numbers()
     names = [name for name in MATRICES if name in numbers]
-    rows = [[title, *(shown(numbers[name]) for name in names)] for title, shown in _NUMBERS.items()]
-    return table(["", *map(_of_matrix, names)], rows, "numbers by matrix")
+    lines = {**_SIZE, **(_NUMBERS if result.matrices else {}), **_DOUBLES}
+    rows = [[title, *(shown(numbers[name]) for name in names)] for title, shown in lines.items()]
+    said = _ABOUT if result.matrices else ""
+    return table(["", *map(_of_matrix, names)], rows, "numbers by matrix") + said
 
 
 def _floor(value: float | None, places: int = 3) -> str:
@@ -94,13 +109,14 @@ def _count(name: str) -> Callable[[dict[str, Any]], str]:
     return lambda numbers: f"{numbers[name]:,}" if name in numbers else number(None)
 
 
-_NUMBERS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "V × d": lambda numbers: f"{numbers['rows']:,} × {numbers['width']:,}",
+_Lines = dict[str, Callable[[dict[str, Any]], str]]
+_SIZE: _Lines = {"V × d": lambda numbers: f"{numbers['rows']:,} × {numbers['width']:,}"}
+_NUMBERS: _Lines = {
     "effective rank": _value("effective_rank", 1),
     "participation ratio": _value("participation_ratio", 1),
     "isotropy": _value("isotropy"),
     "share of the mean vector": _value("mean_share"),
     "B-ratio": _value("bound_ratio"),
     "Frobenius norm": _value("frobenius", 1),
-    "tokens with a duplicate": _count("duplicates"),
 }
+_DOUBLES: _Lines = {"tokens with a duplicate": _count("duplicates")}

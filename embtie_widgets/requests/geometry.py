@@ -17,8 +17,9 @@ class GeometryRequest(PairRequest):
     Neighbours are the `k` nearest by `metric`, after the column means are taken off where `center`
     says so.  `sample` tokens, spread by `seed`, are asked for theirs, 0 for every token; they are
     found among all tokens either way.  `spectral` adds the omnibus distance between the graphs of
-    the `spectral_k` nearest by uncentred cosine, in `components` dimensions.  `top` is how many
-    leading directions the subspaces have that are compared.
+    the `spectral_k` nearest by uncentred cosine, in `components` dimensions.  `spaces` adds what is
+    said of the matrices as wholes: spectra, CKA, and the overlap of the subspaces of the `top`
+    leading directions.
     """
 
     k: int = 10
@@ -28,6 +29,7 @@ class GeometryRequest(PairRequest):
     spectral: bool = True
     spectral_k: int = 64
     components: int = 128
+    spaces: bool = True
     top: int = 100
     seed: int = 0
 
@@ -42,5 +44,6 @@ class GeometryRequest(PairRequest):
         fields.flag("spectral", self.spectral)
         fields.whole("spectral_k", self.spectral_k, 1, MOST_NEIGHBOURS)
         fields.whole("components", self.components, 1, 4_096)
+        fields.flag("spaces", self.spaces)
         fields.whole("top", self.top, 1, 100_000)
         fields.whole("seed", self.seed, 0, 2**31 - 1)

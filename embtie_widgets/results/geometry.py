@@ -24,8 +24,9 @@ class PairGeometry:
     overlaps      by comparison name ("In->Out", "Out->Tied", "In->Tied"): which share of a token's
                   k nearest neighbours is common; NaN for tokens that take no part or were not asked
     spectral      the omnibus distance by comparison; empty where it was not asked for
-    spaces        linear CKA and the overlap of leading subspaces, by comparison
-    matrices      spectrum, isotropy and mean by matrix name ("In", "Out", "Tied")
+    spaces        linear CKA and the overlap of leading subspaces, by comparison; empty where they
+                  were not asked for
+    matrices      spectrum, isotropy and mean by matrix name ("In", "Out", "Tied"); empty as well
     rows_a, rows_b  (n,) the row of each token in model A and in model B
     tokens        n byte keys (None where tokens are not known)
     token_counts  (n,) how often each token occurs in the corpus that comes with the model, or
@@ -118,12 +119,18 @@ class PairGeometry:
                 "knn_floor": one.floor,
                 "tokens": int(np.isfinite(one.per_token).sum()),
                 **_pair("spectral", self.spectral.get(name), "distance"),
-                **_pair("cka", self.spaces[name].cka, "value"),
-                **_pair("debiased_cka", self.spaces[name].debiased_cka, "value"),
-                **_pair("subspace", self.spaces[name].tokens, "mean"),
+                **self._spaces(name),
             }
             for name, one in self.overlaps.items()
         ]
+
+    def _spaces(self, name: str) -> dict[str, float | None]:
+        space = self.spaces.get(name)
+        return {
+            **_pair("cka", getattr(space, "cka", None), "value"),
+            **_pair("debiased_cka", getattr(space, "debiased_cka", None), "value"),
+            **_pair("subspace", getattr(space, "tokens", None), "mean"),
+        }
 
     def numbers(self) -> dict[str, dict[str, Any]]:
         """By matrix name, what is said of it in one number each."""
@@ -131,10 +138,10 @@ class PairGeometry:
             name: {
                 "rows": len(self.tokens),
                 "width": self._width(name),
-                "duplicates": int(self.duplicates[name].sum()),
-                **one.numbers(),
+                "duplicates": int(doubles.sum()),
+                **(self.matrices[name].numbers() if name in self.matrices else {}),
             }
-            for name, one in self.matrices.items()
+            for name, doubles in self.duplicates.items()
         }
 
     def _width(self, name: str) -> int:

@@ -10,7 +10,7 @@ import pytest
 from embtie_widgets.charts import geometry as chart
 from embtie_widgets.charts import overlap, spectra
 from embtie_widgets.charts.geometry import spread
-from embtie_widgets.panels.geometry_tables import by_comparison
+from embtie_widgets.panels.geometry_tables import by_comparison, by_matrix, reading
 from embtie_widgets.results.geometry import PairGeometry
 from tests.sample_geometry import geometry_result, spectrum
 from tests.sample_geometry import overlap as one_overlap
@@ -36,6 +36,42 @@ def only(result: PairGeometry, *names: str) -> PairGeometry:
         spectral={name: result.spectral[name] for name in names},
         spaces={name: result.spaces[name] for name in names},
     )
+
+
+def without_spaces(result: PairGeometry) -> PairGeometry:
+    return replace(result, spectral={}, spaces={}, matrices={})
+
+
+def test_without_spaces_all_faces_stand_and_the_spectra_say_why_they_are_empty(
+    result: PairGeometry,
+) -> None:
+    bare = without_spaces(result)
+    assert "come with the exact one" in chart.spectra_caption(bare)
+    assert "come with the exact one" not in chart.spectra_caption(result)
+    assert all(trace.x is None or not len(trace.x) for trace in traces(spectra.spec(bare)))
+    assert "KNN@10 is" in chart.headline(bare)
+    assert "n = 299 tokens" in chart.caption(bare)
+    said = chart.text(None, bare)
+    assert "KNN / floor" in said
+    assert "cka" not in said
+    assert "effective rank" not in said
+    assert "duplicates" in said
+
+
+def test_the_page_has_the_spectra_only_where_there_are_some(result: PairGeometry) -> None:
+    both, one = (chart.page(given, "{}") for given in (result, without_spaces(result)))
+    assert "singular values over" in both
+    assert (both.count('class="caption"'), one.count('class="caption"')) == (2, 1)
+
+
+def test_tables_leave_out_what_was_not_measured(result: PairGeometry) -> None:
+    bare = without_spaces(result)
+    assert "CKA" not in by_comparison(bare) + reading(bare)
+    assert "CKA" in reading(result)
+    for word in ("300 × 16", "tokens with a duplicate"):
+        assert word in by_matrix(bare)
+    for word in ("effective rank", "isotropy"):
+        assert word not in by_matrix(bare)
 
 
 def test_every_token_that_takes_part_is_in_one_step(result: PairGeometry) -> None:
@@ -143,6 +179,8 @@ def test_selected_tokens_have_thin_lines_on_the_scale_of_all(result: PairGeometr
     assert [trace.visible for trace in drawn[3:6]] == [True, False, False]
     np.testing.assert_allclose(drawn[3].y, 3 * np.array(drawn[0].y), rtol=1e-5)
     assert drawn[3].line.width < drawn[0].line.width
+    said = [trace.name for trace in drawn[3:6] if trace.visible and trace.showlegend]
+    assert said == ["thin: selected tokens alone"]
 
 
 def test_points_are_spread_evenly_and_never_leave_their_step() -> None:

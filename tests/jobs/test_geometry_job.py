@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 import embtie_widgets as ew
 from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs import geometry as job
-from embtie_widgets.jobs import geometry_parts, pair_runs
+from embtie_widgets.jobs import geometry_cost, geometry_parts, pair_runs
 from embtie_widgets.jobs.estimate import experience
 from embtie_widgets.jobs.geometry_cost import estimate_geometry, preview
 from embtie_widgets.jobs.geometry_lookup import (
@@ -24,6 +24,7 @@ from embtie_widgets.jobs.geometry_lookup import (
     selected_spectra,
 )
 from embtie_widgets.requests import GeometryRequest, ModelRef
+from embtie_widgets.results.storage import from_bytes, to_bytes
 
 ROWS, WIDTH = 120, 6
 QUICK = {"k": 5, "spectral_k": 8, "components": 12, "top": 4}
@@ -155,12 +156,52 @@ def test_without_graphs_there_is_no_spectral_distance(request_: GeometryRequest)
     assert all(row["spectral"] is None for row in result.summary())
 
 
+def test_without_spaces_nothing_is_said_of_matrices_as_wholes(
+    request_: GeometryRequest, counted: dict[str, int]
+) -> None:
+    result = ew.run(replace(request_, spaces=False))
+    assert counted == {"neighbour_lists": 3, "omnibus_distance": 3, "pair_geometry": 0}
+    assert result.spaces == result.matrices == {}
+    assert result.checks["self CKA"] == pytest.approx(1)
+    assert all(row["cka"] is row["subspace_floor"] is None for row in result.summary())
+    assert set(result.numbers()["Tied"]) == {"rows", "width", "duplicates"}
+    assert len(result.spectra_frame()) == 0
+    assert "CKA" not in repr(result)
+    again = from_bytes(to_bytes(result))
+    assert again.numbers() == result.numbers()
+
+
+def test_the_exact_run_after_a_preview_makes_every_part_once(
+    request_: GeometryRequest, counted: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(geometry_cost, "PREVIEW_SAMPLE", 20)
+    ew.run(preview(request_))
+    assert counted == {"neighbour_lists": 3, "omnibus_distance": 0, "pair_geometry": 0}
+    exact = ew.run(request_)
+    assert counted == {"neighbour_lists": 6, "omnibus_distance": 3, "pair_geometry": 1}
+    assert exact.matrices.keys() == {"In", "Out", "Tied"}
+    assert ew.run(preview(request_)).settings["cached"]
+    again = ew.run(replace(preview(request_), seed=4))
+    assert counted["neighbour_lists"] == 6
+    assert again.matrices == {}
+
+
 def test_a_second_run_is_recalled(request_: GeometryRequest, counted: dict[str, int]) -> None:
     first, again = ew.run(request_), ew.run(request_)
     assert (first.settings["cached"], again.settings["cached"]) == (False, True)
     assert again.summary() == first.summary()
     assert counted == {"neighbour_lists": 3, "omnibus_distance": 3, "pair_geometry": 1}
     assert pair_runs.look_up(request_).summary() == first.summary()
+
+
+def test_without_a_cache_lists_are_found_once_for_neighbours_and_all_graphs(
+    request_: GeometryRequest, counted: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EMBTIE_CACHE", "off")
+    ew.run(request_)
+    assert counted["neighbour_lists"] == 3
+    ew.run(replace(request_, metric="euclidean"))
+    assert counted["neighbour_lists"] == 3 + 6
 
 
 def test_a_shorter_k_is_cut_from_the_lists_that_are_kept(
@@ -392,10 +433,10 @@ def test_quick_questions_are_answered_elsewhere_and_old_ones_not_at_all(
     assert len(heard["found"]["Tied"]) == 2
 
 
-def test_a_preview_is_a_sample_without_graphs_and_has_none_itself() -> None:
+def test_a_preview_is_a_sample_without_graphs_and_spaces_and_has_none_itself() -> None:
     asked = GeometryRequest(k=7)
     first = preview(asked)
-    assert first == replace(asked, sample=2_000, spectral=False)
+    assert first == replace(asked, sample=2_000, spectral=False, spaces=False)
     assert preview(first) is None
 
 
@@ -409,6 +450,8 @@ def test_cost_grows_with_rows_and_with_graphs() -> None:
 
     assert cost(large).seconds > 5 * cost(small).seconds
     assert cost(large, spectral=False).seconds < cost(large).seconds
+    assert cost(large, spaces=False).seconds < cost(large).seconds
+    assert cost(large, spaces=False).bytes < cost(large).bytes
     assert cost(large, spectral=False, sample=2_000).seconds < cost(large).seconds / 5
     assert cost(large).bytes > cost(small).bytes
     assert estimate_geometry(GeometryRequest("no/where", "no/where")) is None
@@ -421,6 +464,7 @@ def test_what_this_kernel_has_made_costs_nothing_again(
     overhead = estimate_geometry(request_).seconds
     assert estimate_geometry(replace(request_, k=3)).seconds == overhead
     assert estimate_geometry(replace(request_, spectral=False)).seconds == overhead
+    assert estimate_geometry(replace(request_, spaces=False)).seconds == overhead
     for change in ({"k": 9}, {"center": True}, {"components": 13}, {"top": 5}, {"seed": 1}):
         assert estimate_geometry(replace(request_, **change)).seconds > overhead
     monkeypatch.setenv("EMBTIE_CACHE", "off")

@@ -102,6 +102,7 @@ def test_every_measure_stands_over_its_floor(panel: GeometryPanel) -> None:
         ("metric", "euclidean"),
         ("center", True),
         ("spectral", False),
+        ("spaces", False),
         ("spectral_k", 32),
         ("components", 64),
         ("top", 50),
@@ -129,6 +130,38 @@ def test_graphs_have_settings_only_where_they_are_compared(panel: GeometryPanel)
     panel.spectral.value = False
     assert panel.spectral_k.disabled
     assert panel.components.disabled
+
+
+def test_subspaces_have_a_size_only_where_they_are_compared(panel: GeometryPanel) -> None:
+    assert not panel.top.disabled
+    panel.spaces.value = False
+    assert panel.top.disabled
+
+
+def test_a_result_without_spaces_says_where_they_are_and_offers_none_of_them(
+    spectra: Asked, near: Asked
+) -> None:
+    runner = GeometryRunner()
+    panel = GeometryPanel(
+        GeometryRequest(k=9), parts={**parts(runner, Cost()), "ask_spectra": spectra, "ask": near}
+    )
+    whole = geometry_result(k=9)
+    panel.start()
+    runner.jobs[-1].finish(replace(whole, spectral={}, spaces={}, matrices={}))
+    assert "come with the exact one" in panel.spectra_caption.value
+    assert "CKA" not in panel.comparisons.value
+    assert "300 × 16" in panel.matrices.value
+    files = panel.exports.files
+    offers = ("Spectra SVG", "Spectra PNG", "Spectra CSV")
+    assert all(files[name].disabled for name in offers)
+    assert not files["CSV"].disabled
+    panel.selection = {1, 2}
+    assert not spectra.questions
+    panel.spectral.value = False
+    panel.start()
+    runner.jobs[-1].finish(whole)
+    assert "singular values" in panel.spectra_caption.value
+    assert not any(files[name].disabled for name in offers)
 
 
 def test_the_scatter_offers_spread_overlaps_and_the_table_whole_numbers(
