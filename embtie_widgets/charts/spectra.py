@@ -18,6 +18,7 @@ from embtie_widgets.results.geometry import PairGeometry
 _EMPTY = np.empty(0)
 # What is smaller than this part of the largest is rounding, and would stretch the axis to nothing.
 _FAINTEST = 1e-7
+_FIRST = next(iter(MATRICES))
 Spectra = Mapping[str, Vector]
 _NONE: Spectra = {}
 
@@ -59,8 +60,10 @@ def _line(result: PairGeometry | None, name: str) -> dict[str, Any]:
 def _thin(result: PairGeometry | None, name: str, values: Vector) -> dict[str, Any]:
     mark, found = MATRICES[name], heights(result, name, values)
     line = {"color": mark.color, "dash": mark.dash, "width": 1}
-    shown = {"visible": bool(found.size), "showlegend": False}
-    return _trace(f"{name}, selected tokens", found) | {"line": line} | shown
+    # One entry stands for the three of them.
+    entry = {"showlegend": name == _FIRST, "legendgroup": "selected", "visible": bool(found.size)}
+    trace = _trace("thin: selected tokens alone", found) | {"line": line} | entry
+    return trace | {"hovertemplate": f"{trace['hovertemplate']}<extra>{name}, selected</extra>"}
 
 
 def _trace(name: str, values: Vector) -> dict[str, Any]:
