@@ -54,12 +54,14 @@ class Cutter:
         self._encode, self._size, self._window, self._furthest = encode, size, window, furthest
         self._places = list(_PLACES)
         self.forced = 0
+        self._barren = 0  # up to here the text at hand has no safe place that is not in use
 
     def pieces(self, chunks: Iterable[Chunk]) -> Iterator[Piece]:
         """The pieces of all documents, in order."""
         text, start, skip, before = "", 0, 0, 0
         for chunk in chunks:
             # What stands before `start` is the beginning of a piece whose tokens are dropped.
+            self._barren -= start - before
             text, start = text[start - before :] + chunk.text, before
             while len(text) - start > 2 * self._size:
                 found = self._cut(text, start, chunk.last)
@@ -70,12 +72,12 @@ class Cutter:
                 before = min(self._window, start)
             if chunk.last:
                 yield Piece(text[start - before :], skip, True, chunk.at)
-                text, start, skip, before = "", 0, 0, 0
+                text, start, skip, before, self._barren = "", 0, 0, 0, 0
 
     def _cut(self, text: str, start: int, last: bool) -> tuple[int, int] | None:
         """A place at least a piece's size behind `start`, and the tokens of the window before it;
         None where more text must be seen first."""
-        begin = start + self._size
+        begin = max(start + self._size, self._barren)
         end = begin + self._size
         while True:
             found = self._safe_between(text, begin, min(end, len(text) - self._window))
@@ -84,6 +86,7 @@ class Cutter:
             if end >= len(text) - self._window:
                 break
             begin, end = end, end + (end - start)
+        self._barren = max(self._barren, len(text) - self._window)
         if len(text) - start < self._furthest:
             return None
         self.forced += 1

@@ -138,3 +138,21 @@ def test_a_stretch_without_any_place_is_cut_all_the_same_and_told(shared):
     found = list(cutter.pieces([Chunk("a" * 10_000, True, 10_000)]))
     assert cutter.forced > 0
     assert max(len(piece.text) for piece in found) < 2_000
+
+
+def test_a_text_without_a_safe_place_is_searched_once(monkeypatch):
+    searched = 0
+    search = Cutter._safe_between
+
+    def counted(self: Cutter, text: str, begin: int, end: int) -> tuple[int, int] | None:
+        nonlocal searched
+        searched += max(0, end - begin)
+        return search(self, text, begin, end)
+
+    monkeypatch.setattr(Cutter, "_safe_between", counted)
+    cutter = Cutter(lambda texts: [[0] * len(t) for t in texts], 100, 10, 4_000)
+    chunks = [Chunk("a" * 5_000, n == 3, n) for n in range(4)]
+    pieces = list(cutter.pieces(chunks))
+    assert sum(len(piece.text) - piece.skip for piece in pieces) == 20_000
+    assert cutter.forced > 100
+    assert searched <= 20_000
