@@ -234,9 +234,11 @@ def _columns(raw: bytes, name: str, separator: str) -> dict[str, list[str]]:
     body = [line for line in body if line]
     if not body or any(len(line) != len(head) for line in body):
         raise EmbtieError(f"'{name}' is cut short, or no table with a head.", _FORM)
+    titles = [title.strip().lower() for title in head]
+    if len(set(titles)) < len(titles):
+        raise EmbtieError(f"'{name}' has two columns of one name.", _FORM)
     return {
-        title.strip().lower(): list(cells)
-        for title, cells in zip(head, zip(*body, strict=True), strict=True)
+        title: list(cells) for title, cells in zip(titles, zip(*body, strict=True), strict=True)
     }
 
 

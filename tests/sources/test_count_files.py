@@ -126,6 +126,7 @@ def test_tokens_that_look_like_the_table_itself_are_read(sign, tmp_path):
         ("c.csv", "row,count\n1,2.5\n", "gives '2.5' as a count"),
         ("c.csv", "row,count\n1,\n", "gives '' as a count"),
         ("c.csv", "row,count\n1,2\n3\n", "cut short"),
+        ("c.csv", "row,count,Count\n1,2,3\n", "two columns of one name"),
         ("c.csv", "", "empty"),
         ("c.csv", "row,count\n", "cut short"),
         ("c.csv", "bytes,count\nxy,1\n", "gives 'xy' as bytes"),
