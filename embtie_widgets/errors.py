@@ -1,5 +1,10 @@
 """The one error that users see: what was given, what was expected, what to do next."""
 
+import re
+
+# Signs that steer a terminal or turn the direction of writing; a file's name may hold them.
+_STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
 
 class EmbtieError(Exception):
     """A fault that the user can act on.
@@ -9,9 +14,14 @@ class EmbtieError(Exception):
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
+        message, hint = (_STEERING.sub(_escaped, text) for text in (message, hint))
         super().__init__(f"{message} {hint}".strip())
         self.message = message
         self.hint = hint
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return sign[0].encode("unicode_escape").decode()
 
 
 class Interrupted(EmbtieError):  # noqa: N818 - the files are not at fault

@@ -277,3 +277,10 @@ def test_the_bundled_file_is_the_one_that_was_looked_at():
     """Its licence was checked by eye: public domain everywhere; another file is another look."""
     text = gzip.decompress(BUNDLED_FILE.read_bytes())
     assert hashlib.sha256(text).hexdigest()[:16] == SHA256
+
+
+def test_signs_in_a_files_name_that_steer_a_terminal_are_escaped(tmp_path):
+    (tmp_path / "a\x1b[31m\u202eb.txt").write_bytes(b"\xff\xfe")
+    said = refused(tmp_path)
+    assert "a\\x1b[31m\\u202eb.txt" in said
+    assert not set("\x1b\u202e") & set(said)
