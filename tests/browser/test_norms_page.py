@@ -48,6 +48,25 @@ def test_the_tab_opens_with_lines_points_and_numbers(visit: Open) -> None:
     assert one.page.locator("table[aria-label='correlation of norm and frequency'] tr").count() == 4
 
 
+def test_the_second_picture_of_the_readme(visit: Open, pictures: Path) -> None:
+    """Headline and chart with some frequent tokens lit; made anew like the first one."""
+    one = opened(visit, scale=1.25)
+    for row in (0, 1, 3, 8):
+        one.page.locator(".embtie-table tbody input").nth(row).check()
+    wait_for_texts(one, 4)
+    one.page.mouse.move(0, 0)
+    one.evaluate("scrollTo(0, 0)")
+    one.page.wait_for_timeout(600)
+    head = one.page.locator(".ep-headline").bounding_box()
+    card = one.page.locator(".ep-norms").bounding_box()
+    assert head is not None
+    assert card is not None
+    top, end = head["y"] - 12, card["y"] + card["height"] + 12
+    around = {"x": card["x"] - 12, "y": top, "width": card["width"] + 24, "height": end - top}
+    one.page.screenshot(path=pictures / "norms.png", full_page=True, clip=around)
+    assert (pictures / "norms.png").stat().st_size > 20_000
+
+
 def test_a_lasso_labels_its_tokens_in_the_chart(visit: Open) -> None:
     one = opened(visit)
     one.lasso()
