@@ -11,7 +11,7 @@ import numpy as np
 from embtie_widgets.charts import figures
 from embtie_widgets.charts.columns import Column, levels, norm_columns, shared_columns
 from embtie_widgets.charts.sentences import BINS, caption, headline, label
-from embtie_widgets.charts.shapes import ABOVE, error_bars, outline, points
+from embtie_widgets.charts.shapes import error_bars, outline, over_means, points
 from embtie_widgets.charts.theme import COMPARISONS, mark_of
 from embtie_widgets.results import Alignment, PairAlignment
 
@@ -176,46 +176,22 @@ def _extent(result: PairAlignment | None) -> list[float]:
 
 def _layout(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY) -> dict[str, Any]:
     extent = _extent(result)
-    return {
-        "uirevision": str(extent),  # a zoom lasts as long as its axis
-        "height": 460,
-        "margin": {"l": 8, "r": 16, "t": 44, "b": 8},
-        "hovermode": "closest",
-        "dragmode": "zoom",
-        "xaxis": {
-            "title": {"text": "cosine of mapped row and target"},
-            "anchor": "y2",
-            "range": extent,
-            "zeroline": False,
-            "showline": True,
-            "ticks": "outside",
-        },
-        "yaxis": {
-            "title": {"text": "tokens per bin"},
-            "domain": [0.36, 1],
-            "rangemode": "tozero",
-            "zeroline": False,
-        },
-        "yaxis3": {
-            "title": {"text": "selected tokens per bin"},
-            "overlaying": "y",
-            "side": "right",
-            "tickmode": "auto",
-            "nticks": 5,
-            "rangemode": "tozero",
-            "showgrid": False,
-            "zeroline": False,
-            "automargin": True,
-            "visible": bool(chosen.size),
-        },
-        "yaxis2": {
-            "domain": [0, 0.27],
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": [label(name) for name in reversed(_ORDER)],
-            "range": [-0.6, 2.6],
-            "tickfont": {"size": 13},
-        },
-        "legend": ABOVE,
-        "legend2": {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"},
+    second = {
+        "title": {"text": "selected tokens per bin"},
+        "overlaying": "y",
+        "side": "right",
+        "tickmode": "auto",
+        "nticks": 5,
+        "rangemode": "tozero",
+        "showgrid": False,
+        "zeroline": False,
+        "automargin": True,
+        "visible": bool(chosen.size),
     }
+    return over_means(
+        [label(name) for name in _ORDER],
+        {"title": {"text": "cosine of mapped row and target"}, "range": extent},
+        {"title": {"text": "tokens per bin"}},
+        yaxis3=second,
+        uirevision=str(extent),  # a zoom lasts as long as its axis
+    )

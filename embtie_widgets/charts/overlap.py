@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from embtie_widgets.charts.sentences import label
-from embtie_widgets.charts.shapes import ABOVE, Vector, error_bars, outline, points
+from embtie_widgets.charts.shapes import Vector, error_bars, outline, over_means, points
 from embtie_widgets.charts.theme import COMPARISONS, mark_of
 from embtie_widgets.results.geometry import PairGeometry
 
@@ -107,36 +107,13 @@ def _means(result: PairGeometry | None) -> _Traces:
 def _layout(result: PairGeometry | None) -> dict[str, Any]:
     k = 10 if result is None else result.k
     room = max(0.5 / k, 0.01)
-    return {
-        "uirevision": f"k {k}",  # a zoom lasts as long as its axis
-        "height": 460,
-        "margin": {"l": 8, "r": 16, "t": 44, "b": 8},
-        "hovermode": "closest",
-        "dragmode": "zoom",
-        "xaxis": {
+    return over_means(
+        [label(name) for name in _ORDER],
+        {
             "title": {"text": f"share in common, KNN@{k:,}"},
-            "anchor": "y2",
             "range": [-room - 0.01, 1 + room],
             "tickformat": ".1~f",
-            "zeroline": False,
-            "showline": True,
-            "ticks": "outside",
         },
-        "yaxis": {
-            "title": {"text": "share of the tokens"},
-            "domain": [0.36, 1],
-            "tickformat": ".0%",
-            "rangemode": "tozero",
-            "zeroline": False,
-        },
-        "yaxis2": {
-            "domain": [0, 0.27],
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": [label(name) for name in reversed(_ORDER)],
-            "range": [-0.6, 2.6],
-            "tickfont": {"size": 13},
-        },
-        "legend": ABOVE,
-        "legend2": {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"},
-    }
+        {"title": {"text": "share of the tokens"}, "tickformat": ".0%"},
+        uirevision=f"k {k}",  # a zoom lasts as long as its axis
+    )

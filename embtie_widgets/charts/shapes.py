@@ -11,6 +11,32 @@ Vector = np.ndarray[Any, Any]
 ABOVE = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
 
 
+def over_means(
+    names: Sequence[str], across: dict[str, Any], up: dict[str, Any], **more: Any
+) -> dict[str, Any]:
+    """The layout of distributions above and their means, a row for each name, below, on one axis
+    `across`; `up` is the axis of the distributions."""
+    return {
+        "height": 460,
+        "margin": {"l": 8, "r": 16, "t": 44, "b": 8},
+        "hovermode": "closest",
+        "dragmode": "zoom",
+        "xaxis": {"anchor": "y2", "zeroline": False, "showline": True, "ticks": "outside"} | across,
+        "yaxis": {"domain": [0.36, 1], "rangemode": "tozero", "zeroline": False} | up,
+        "yaxis2": {
+            "domain": [0, 0.27],
+            "type": "category",
+            "categoryorder": "array",
+            "categoryarray": list(reversed(names)),
+            "range": [-0.6, 2.6],
+            "tickfont": {"size": 13},
+        },
+        "legend": ABOVE,
+        "legend2": {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"},
+        **more,
+    }
+
+
 # plotly gives a trace of lines no opacity of its own, so the colours carry it.
 def faint(mark: Mark, opacity: float) -> str:
     """The colour of a role, see-through."""

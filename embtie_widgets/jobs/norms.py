@@ -13,7 +13,8 @@ from embtie_widgets.jobs.cache import entry_key, kept_or_made, latest, recall
 from embtie_widgets.jobs.counting import count_tokens, known_text
 from embtie_widgets.jobs.estimate import timed
 from embtie_widgets.jobs.norms_cost import work_of
-from embtie_widgets.jobs.pairs import OpenPair, describe, is_here, open_pair
+from embtie_widgets.jobs.pair_results import common_fields, pair_notes
+from embtie_widgets.jobs.pairs import OpenPair, is_here, open_pair
 from embtie_widgets.measures.correlation import correlate
 from embtie_widgets.measures.frequency import check_norms, of_norms
 from embtie_widgets.measures.matrices import survey
@@ -184,22 +185,13 @@ def _measure(
     }
     result = PairNorms(
         matrices=found,
-        rows_a=pair.matched.rows_a,
-        rows_b=pair.matched.rows_b,
-        tokens=tuple(pair.matched.keys),
-        token_counts=counted.of("In"),
-        kinds=pair.kinds,
         groups=(),
         between=_between(found, seed),
         frobenius={name: _frobenius(norms) for name, norms in whole.items()},
         corpora=counted.sources,
-        counts=dict(pair.matched.counts),
         checks={"largest relative error of a norm": check},
-        models={"A": describe(pair.a), "B": describe(pair.b)},
         notes=tuple(_notes(pair, counted, found)),
-        settings={**request.to_dict(), "policy": pair.matched.policy, "cached": False}
-        | ({"exchanged": True} if pair.exchanged else {}),
-        hashes=pair.roles.hashes,
+        **common_fields(request, pair) | {"token_counts": counted.of("In")},
     )
     norms = {name: one.norm for name, one in found.items()}
     return replace(result, groups=group_means(groups_of(result), norms))
@@ -230,11 +222,7 @@ def _frobenius(norms: Vector) -> float:
 
 
 def _notes(pair: OpenPair, counted: _Counted, found: dict[str, NormFrequency]) -> Iterator[str]:
-    yield from pair.notes
-    yield from pair.roles.notes
-    for model in (pair.a, pair.b):
-        yield from (f"{model.name}: {note}" for note in model.notes)
-    yield from pair.matched.notes
+    yield from pair_notes(pair)
     yield from counted.notes
     for name, one in found.items():
         for reason, rows in one.settings["left_out"].items():

@@ -12,7 +12,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.fitting import Fitted, fit_pairs
 from embtie_widgets.measures.hashes import watched
 from embtie_widgets.measures.maps import TOLERANCE
-from embtie_widgets.measures.matrices import as_matrix, prepare
+from embtie_widgets.measures.matrices import as_matrix, check_heights, prepare
 from embtie_widgets.measures.moments import Pair
 from embtie_widgets.measures.plan import Plan, Settings
 from embtie_widgets.measures.scoring import cosines
@@ -89,7 +89,7 @@ def align_many(
 ) -> dict[Pair, Alignment]:
     """Several comparisons among named matrices (V, d) with the same tokens row by row."""
     tensors = {name: as_matrix(value, name) for name, value in values.items()}
-    _check_heights(tensors)
+    check_heights(tensors)
     _check_widths(tensors, pairs, settings, len(next(iter(tensors.values()))))
     matrices, rows, left_out = prepare(tensors, settings.center, progress)
     _check_widths(tensors, pairs, settings, len(rows))
@@ -102,16 +102,6 @@ def align_many(
 def _hashes(plan: Plan, pair: Pair, values: Mapping[str, Any]) -> Mapping[str, str]:
     norms = {name: plan.matrices[name].norms for name in pair}
     return watched({name: values[name] for name in pair}, norms)
-
-
-def _check_heights(tensors: Mapping[str, torch.Tensor]) -> None:
-    heights = {name: len(tensor) for name, tensor in tensors.items()}
-    if len(set(heights.values())) > 1:
-        shown = ", ".join(f"{name} {rows}" for name, rows in heights.items())
-        raise EmbtieError(
-            f"The matrices have different numbers of rows: {shown}.",
-            "Match their vocabularies first (ew.match) and take the common rows.",
-        )
 
 
 def _check_widths(

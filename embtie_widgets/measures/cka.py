@@ -18,10 +18,15 @@ from typing import Any
 
 import torch
 
-from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.devices import pick_device
 from embtie_widgets.measures.hashes import watched
-from embtie_widgets.measures.matrices import Matrix, Rows, as_matrix, prepare
+from embtie_widgets.measures.matrices import (
+    Matrix,
+    Rows,
+    as_matrix,
+    check_heights,
+    prepare,
+)
 from embtie_widgets.measures.moments import Arithmetic, Moments, Pair, accumulate, symmetrise
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.results.spectra import Cka
@@ -52,17 +57,6 @@ def cka(
     settings = found.settings | facts(matrices, rows, left_out, how)
     norms = {name: matrix.norms for name, matrix in matrices.items()}
     return replace(found, settings=settings, hashes=watched({"x": x, "y": y}, norms))
-
-
-def check_heights(tensors: Mapping[str, torch.Tensor]) -> None:
-    """Refuse matrices that do not hold the same tokens."""
-    heights = {name: len(tensor) for name, tensor in tensors.items()}
-    if len(set(heights.values())) > 1:
-        shown = ", ".join(f"{name} {rows}" for name, rows in heights.items())
-        raise EmbtieError(
-            f"The matrices have different numbers of rows: {shown}.",
-            "Match their vocabularies first (ew.match) and take the common rows.",
-        )
 
 
 def arithmetic(matrices: Mapping[str, Matrix], rows: Rows, device: str) -> Arithmetic:

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.hashing import LazyHashes
 from embtie_widgets.measures.correlation import correlate
+from embtie_widgets.measures.hashes import watched
 from embtie_widgets.measures.matrices import as_matrix, survey
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.results.alignment import Vector
@@ -37,12 +37,12 @@ def norm_frequency(
     """
     matrix = as_matrix(x)
     known = as_counts(counts, len(matrix))
-    norms = survey(matrix, progress)[0].numpy()
-    found = of_norms(norms, known, seed)
+    norms = survey(matrix, progress)[0]
+    found = of_norms(norms.numpy(), known, seed)
     return replace(
         found,
         settings=found.settings | {"stored": str(matrix.dtype).removeprefix("torch.")},
-        hashes=LazyHashes({"x": x}, as_matrix, _still(norms)),
+        hashes=watched({"x": x}, {"x": norms}),
     )
 
 
@@ -167,15 +167,3 @@ def _unseen(norms: Vector) -> UnseenRows:
         return UnseenRows(0, *[float("nan")] * 3)
     lower, median, upper = np.quantile(norms, _QUARTILES).tolist()
     return UnseenRows(len(norms), median, lower, upper)
-
-
-def _still(norms: Vector) -> Any:
-    """Whether a matrix is as it was when its norms were taken."""
-
-    def same(_name: str, matrix: torch.Tensor) -> bool:
-        now = survey(matrix)[0].numpy()
-        return now.shape == norms.shape and np.allclose(
-            now, norms, rtol=1e-6, atol=0, equal_nan=True
-        )
-
-    return same

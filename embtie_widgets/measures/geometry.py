@@ -14,7 +14,13 @@ from embtie_widgets.measures import cka, subspaces
 from embtie_widgets.measures.axes import Axes, Cloud, find_axes
 from embtie_widgets.measures.hashes import watched
 from embtie_widgets.measures.isotropy import isotropy_along
-from embtie_widgets.measures.matrices import Matrix, Rows, as_matrix, prepare
+from embtie_widgets.measures.matrices import (
+    Matrix,
+    Rows,
+    as_matrix,
+    check_heights,
+    prepare,
+)
 from embtie_widgets.measures.means import mean_share
 from embtie_widgets.measures.moments import Arithmetic, Moments, Pair, accumulate, symmetrise
 from embtie_widgets.measures.spectra import check_center, describe
@@ -55,7 +61,7 @@ def pair_geometry(
     width side too for the pairs in `one_basis`.
     """
     tensors = {name: as_matrix(value, name) for name, value in values.items()}
-    cka.check_heights(tensors)
+    check_heights(tensors)
     check_center(center)
     subspaces.check_options(top, "tokens", [])
     for pair in one_basis:

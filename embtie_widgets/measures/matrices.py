@@ -162,6 +162,17 @@ def prepare(
     return matrices, rows, left_out
 
 
+def check_heights(tensors: Mapping[str, torch.Tensor]) -> None:
+    """Refuse matrices that do not hold the same tokens."""
+    heights = {name: len(tensor) for name, tensor in tensors.items()}
+    if len(set(heights.values())) > 1:
+        shown = ", ".join(f"{name} {rows}" for name, rows in heights.items())
+        raise EmbtieError(
+            f"The matrices have different numbers of rows: {shown}.",
+            "Match their vocabularies first (ew.match) and take the common rows.",
+        )
+
+
 def _usable(norms: Mapping[str, torch.Tensor]) -> tuple[Rows, dict[str, int]]:
     total = len(next(iter(norms.values())))
     finite, nonzero = torch.ones(total, dtype=torch.bool), torch.ones(total, dtype=torch.bool)

@@ -9,7 +9,7 @@ import torch
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.devices import full_float32, pick_device
 from embtie_widgets.measures.hashes import watched
-from embtie_widgets.measures.matrices import as_matrix, survey
+from embtie_widgets.measures.matrices import as_matrix, check_heights, survey
 from embtie_widgets.measures.nearest_lists import exact_lists, nearest_lists
 from embtie_widgets.measures.participants import check_k, first_equals, usable_rows
 from embtie_widgets.measures.points import points_of
@@ -131,7 +131,7 @@ def knn_overlap(
     """
     matrices = {"x": as_matrix(x, "x"), "y": as_matrix(y, "y")}
     _check_metric(metric)
-    _check_heights(matrices)
+    check_heights(matrices)
     usable, left_out = usable_rows(list(matrices.values()), metric, center, progress)
     check_k(k, int(usable.sum()), left_out)
     asked = sampled_rows(usable.numpy(), sample, seed) if sample else np.arange(len(usable))
@@ -199,16 +199,6 @@ def _check_lists(first: NeighbourLists, second: NeighbourLists, k: int) -> None:
 def _check_metric(metric: str) -> None:
     if metric not in METRICS:
         raise EmbtieError(f"metric is {metric!r}; expected 'cosine' or 'euclidean'.", "Choose one.")
-
-
-def _check_heights(matrices: dict[str, torch.Tensor]) -> None:
-    heights = {name: len(matrix) for name, matrix in matrices.items()}
-    if len(set(heights.values())) > 1:
-        shown = ", ".join(f"{name} {rows}" for name, rows in heights.items())
-        raise EmbtieError(
-            f"The matrices have different numbers of rows: {shown}.",
-            "Match their vocabularies first (ew.match) and take the common rows.",
-        )
 
 
 def _restricted(

@@ -9,7 +9,6 @@ left to chance, but all of them are kept with the share that the cut leaves to t
 over all choices.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +16,11 @@ import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.hashing import LazyHashes
 from embtie_widgets.measures.devices import full_float32, has_float64, pick_device
 from embtie_widgets.measures.eigen import TIED, TOLERANCE, Eigenpairs, largest_pairs
 from embtie_widgets.measures.graphs import Graph, Omnibus, neighbour_graph
-from embtie_widgets.measures.matrices import as_matrix, survey
+from embtie_widgets.measures.hashes import watched
+from embtie_widgets.measures.matrices import as_matrix, check_heights, survey
 from embtie_widgets.measures.neighbours import neighbour_lists
 from embtie_widgets.measures.participants import check_k, usable_rows
 from embtie_widgets.progress import Progress, silent
@@ -49,7 +48,7 @@ def spectral_distance(
     of METHODS.
     """
     matrices = {"x": as_matrix(x, "x"), "y": as_matrix(y, "y")}
-    _check_heights(matrices)
+    check_heights(matrices)
     usable, left_out = usable_rows(list(matrices.values()), progress=progress)
     used = int(usable.sum())
     check_k(k, used, left_out)
@@ -70,7 +69,8 @@ def spectral_distance(
         progress=progress,
     )
     rows = {"rows": len(usable), "rows_left_out": left_out, "duplicates": duplicates}
-    hashes = _hashes({"x": x, "y": y}, matrices)
+    norms = {name: survey(matrix)[0] for name, matrix in matrices.items()}
+    hashes = watched({"x": x, "y": y}, norms)
     return replace(result, settings=result.settings | rows, hashes=hashes)
 
 
@@ -188,27 +188,6 @@ def _permuted(lists: Vector, seed: int) -> Vector:
     moved = np.empty_like(renamed)
     moved[order] = renamed
     return moved
-
-
-def _hashes(values: Mapping[str, Any], matrices: Mapping[str, torch.Tensor]) -> LazyHashes:
-    norms = {name: survey(matrix)[0] for name, matrix in matrices.items()}
-
-    def same(name: str, matrix: torch.Tensor) -> bool:
-        now = survey(matrix)[0]
-        return now.shape == norms[name].shape and torch.allclose(
-            now, norms[name], rtol=1e-6, atol=0.0, equal_nan=True
-        )
-
-    return LazyHashes(values, as_matrix, same)
-
-
-def _check_heights(matrices: Mapping[str, torch.Tensor]) -> None:
-    x, y = (len(matrix) for matrix in matrices.values())
-    if x != y:
-        raise EmbtieError(
-            f"The matrices have different numbers of rows: x {x}, y {y}.",
-            "Match their vocabularies first (ew.match) and take the common rows.",
-        )
 
 
 def _check_components(components: int, rows: int) -> None:

@@ -14,10 +14,9 @@ import torch
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.axes import Axes, Cloud, find_axes
-from embtie_widgets.measures.cka import check_heights
 from embtie_widgets.measures.devices import pick_device
 from embtie_widgets.measures.hashes import watched
-from embtie_widgets.measures.matrices import as_matrix, prepare
+from embtie_widgets.measures.matrices import as_matrix, check_heights, prepare
 from embtie_widgets.measures.spectra import check_center, facts
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.results.spectra import SubspaceOverlap
