@@ -62,8 +62,12 @@ def test_the_second_picture_of_the_readme(visit: Open, pictures: Path) -> None:
     assert head is not None
     assert card is not None
     top, end = head["y"] - 12, card["y"] + card["height"] + 12
-    around = {"x": card["x"] - 12, "y": top, "width": card["width"] + 24, "height": end - top}
-    one.page.screenshot(path=pictures / "norms.png", full_page=True, clip=around)
+    left, width = card["x"] - 12, card["width"] + 24
+    one.page.screenshot(
+        path=pictures / "norms.png",
+        full_page=True,
+        clip={"x": left, "y": top, "width": width, "height": end - top},
+    )
     assert (pictures / "norms.png").stat().st_size > 20_000
 
 
