@@ -12,7 +12,7 @@ RESAMPLES = 1000
 # The interval of so many tokens is the same for fewer resamples to its second digit.
 _DRAWS = 10_000_000
 _FEWEST = 200
-_DRAWS_AT_ONCE = 4_000_000
+_DRAWS_AT_ONCE = 1_000_000
 _NORMAL_FROM, _NORMAL_95 = 30, 1.959964
 
 
