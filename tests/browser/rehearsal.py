@@ -16,7 +16,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 import embtie_widgets as ew
-from embtie_widgets.jobs import runner
+from embtie_widgets.jobs import run as doors
 from embtie_widgets.panels import frame
 from tests.sample_results import pair_result
 
@@ -68,7 +68,7 @@ def write_notebook(folder: Path) -> Path:
 def rehearsed() -> w.Widget:
     """The dashboard; seeds SLOW, BROKEN and LARGE are not carried out as usual."""
     known: dict[Any, Any] = {}
-    usual, start = runner._run, frame.Panel.start
+    usual, start = doors.run, frame.Panel.start
 
     def run(request: Any, *, progress: Any) -> Any:
         if request.seed == LARGE:
@@ -85,7 +85,7 @@ def rehearsed() -> w.Widget:
             raise ValueError(f"nothing below {SECRET}")
         return start(panel)
 
-    runner._run, frame.Panel.start = run, start_or_break
+    doors.run, frame.Panel.start = run, start_or_break
     frame.AT_ONCE_SECONDS = 1e9  # on a busy machine too, a change runs without a click
     return ew.dashboard()
 
