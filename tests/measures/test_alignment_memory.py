@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import embtie_widgets as ew
+from tests.fresh import GIVING_BACK
 
 # Peak memory above the inputs, in MiB, of an alignment in a process of its own.
 MEASURE = """
@@ -26,11 +27,9 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak as Linux counts it")
 @pytest.mark.parametrize("kind", ["orthogonal", "linear"])
 def test_no_second_copy_of_a_matrix_is_made(kind):
-    # By itself glibc keeps freed blocks for later, so that the same work peaks at anything from 50
-    # to 200 MiB; what is given back at once shows what is in use.
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, kind],
-        env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "1000000"},
+        env=os.environ | GIVING_BACK,
         capture_output=True,
         text=True,
         check=True,
