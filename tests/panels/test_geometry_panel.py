@@ -73,7 +73,7 @@ def traces(figure: Any) -> list[Any]:
 
 
 def thin(panel: GeometryPanel) -> list[Any]:
-    return [t for t in traces(panel.spectra) if t.name.startswith("thin: selected tokens") and t.visible]
+    return [t for t in traces(panel.spectra) if t.name.startswith("thin:") and t.visible]
 
 
 def test_it_opens_with_sentence_charts_and_tables(panel: GeometryPanel) -> None:
