@@ -1,9 +1,7 @@
 """From an AlignRequest to a PairAlignment: load, match, check, measure."""
 
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import torch
 
 from embtie_widgets.jobs.align_cost import TOO_LARGE, work_of
@@ -13,6 +11,7 @@ from embtie_widgets.jobs.pair_runs import run_kept
 from embtie_widgets.jobs.pairs import OpenPair, Roles
 from embtie_widgets.measures.alignment import COMPARISONS, align_many
 from embtie_widgets.measures.checks import self_pair_cosine
+from embtie_widgets.measures.matrices import survey
 from embtie_widgets.measures.plan import Settings
 from embtie_widgets.measures.statistics import group_means
 from embtie_widgets.progress import Progress
@@ -44,7 +43,7 @@ def _measure(request: AlignRequest, pair: OpenPair, progress: Progress) -> PairA
     scores = {name: result.cosine for name, result in found.items()}
     result = PairAlignment(
         comparisons=found,
-        norms={name: _norms(value) for name, value in values.items()},
+        norms={name: survey(value)[0].numpy() for name, value in values.items()},
         groups=(),
         checks=checks,
         notes=_notes(pair, found),
@@ -71,12 +70,6 @@ def _compare(
         name: replace(found[pair], hashes={side: roles.hashes[side] for side in pair})
         for name, pair in wanted.items()
     }
-
-
-def _norms(matrix: torch.Tensor) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    from embtie_widgets.measures.matrices import survey
-
-    return np.asarray(survey(matrix)[0].numpy())
 
 
 def _notes(pair: OpenPair, found: dict[str, Alignment]) -> tuple[str, ...]:

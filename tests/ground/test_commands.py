@@ -3,6 +3,10 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from embtie_widgets.requests.kinds import KINDS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -50,3 +54,10 @@ def test_the_python_of_the_readme_prints_what_the_readme_says() -> None:
     )
     assert tried
     assert not failed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_readme_names_every_field_of_a_request(kind: str) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (said,) = re.findall(rf"`{kind}` has (.*?)(?:;|\. What)", readme.replace("the fields ", ""))
+    assert set(re.findall(r"`(\w+)`", said)) == set(KINDS[kind].request().to_dict())

