@@ -33,7 +33,7 @@ _USUAL = {"Model A": "nano-untied", "Model B": "nano-tied", "seed": "0"}
 @pytest.fixture
 def one(opened: Visit) -> Visit:
     opened.wait_for_figure()
-    if opened.page.locator(".embtie-scatter").count() == 0:
+    if opened.page.locator(".embtie-panel h2").inner_text() != "Alignment":
         opened.open_tab("Alignment")
     opened.wait_for_scatter()
     if opened.page.viewport_size != {"width": 1400, "height": 1000}:
