@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from embtie_widgets.app.dashboard import dashboard
     from embtie_widgets.errors import EmbtieError
     from embtie_widgets.jobs.families import supported_families
+    from embtie_widgets.jobs.lens_calls import lens, load_lens, train_lens
     from embtie_widgets.jobs.run import run
     from embtie_widgets.measures.alignment import align, align_pair
     from embtie_widgets.measures.cka import cka
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         CheckpointsRequest,
         CorpusRef,
         GeometryRequest,
+        LensRequest,
         ModelRef,
         NormFrequencyRequest,
         ParametersRequest,
@@ -51,6 +53,7 @@ _HOME = {
     "EmbtieError": "errors",
     "GeometryPanel": "panels.geometry",
     "GeometryRequest": "requests",
+    "LensRequest": "requests",
     "ModelRef": "requests",
     "NormFrequencyPanel": "panels.norms",
     "NormFrequencyRequest": "requests",
@@ -64,7 +67,9 @@ _HOME = {
     "dashboard": "app.dashboard",
     "isotropy": "measures.isotropy",
     "knn_overlap": "measures.neighbours",
+    "lens": "jobs.lens_calls",
     "load": "sources.load",
+    "load_lens": "jobs.lens_calls",
     "load_series": "sources.series",
     "match": "sources.matching",
     "mean_share": "measures.means",
@@ -76,6 +81,7 @@ _HOME = {
     "subspace_overlap": "measures.subspaces",
     "spectral_distance": "measures.omnibus",
     "supported_families": "jobs.families",
+    "train_lens": "jobs.lens_calls",
     "train_twins": "training.twins",
 }
 
@@ -88,6 +94,7 @@ __all__ = [
     "EmbtieError",
     "GeometryPanel",
     "GeometryRequest",
+    "LensRequest",
     "ModelRef",
     "NormFrequencyPanel",
     "NormFrequencyRequest",
@@ -101,7 +108,9 @@ __all__ = [
     "dashboard",
     "isotropy",
     "knn_overlap",
+    "lens",
     "load",
+    "load_lens",
     "load_series",
     "match",
     "mean_share",
@@ -113,6 +122,7 @@ __all__ = [
     "spectrum",
     "subspace_overlap",
     "supported_families",
+    "train_lens",
     "train_twins",
 ]
 __version__ = "0.1.0"

@@ -5,6 +5,7 @@ from embtie_widgets.requests.align import MAPS, AlignRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.corpus import CorpusRef
 from embtie_widgets.requests.geometry import GeometryRequest
+from embtie_widgets.requests.lens import LensRequest
 from embtie_widgets.requests.model import ModelRef
 from embtie_widgets.requests.norms import NormFrequencyRequest
 from embtie_widgets.requests.pair import COMPARISONS, DEVICES, ROLES, PairRequest
@@ -21,6 +22,7 @@ __all__ = [
     "CheckpointsRequest",
     "CorpusRef",
     "GeometryRequest",
+    "LensRequest",
     "ModelRef",
     "NormFrequencyRequest",
     "PairRequest",

@@ -11,6 +11,7 @@ from typing import Any
 from embtie_widgets.requests.align import AlignRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.geometry import GeometryRequest
+from embtie_widgets.requests.lens import LensRequest
 from embtie_widgets.requests.norms import NormFrequencyRequest
 from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.request import Request
@@ -81,6 +82,15 @@ KINDS: dict[str, Kind] = {
             preview="embtie_widgets.jobs.geometry_cost:preview",
             page="embtie_widgets.charts.geometry:page",
             text="embtie_widgets.charts.geometry:text",
+        ),
+        Kind(
+            LensRequest,
+            run="embtie_widgets.jobs.lens:run_lens",
+            look="embtie_widgets.jobs.lens:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.lens_cost:estimate_lens",
+            page="embtie_widgets.charts.lens:page",
+            text="embtie_widgets.charts.lens:text",
         ),
         Kind(
             NormFrequencyRequest,

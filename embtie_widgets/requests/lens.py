@@ -1,0 +1,99 @@
+"""The request behind the panel of the lens."""
+
+import unicodedata
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.requests import fields
+from embtie_widgets.requests.corpus import CorpusRef
+from embtie_widgets.requests.model import ModelRef
+from embtie_widgets.requests.pair import DEVICES
+from embtie_widgets.requests.request import Request
+
+LENSES = ("tuned", "logit")
+MODES = ("corrected", "paper")
+PRECISIONS = ("auto", "float32", "bfloat16", "float16")
+RECIPES = ("fast", "published")
+STARTS = ("least-squares", "zero")
+# What `translators_a` and `translators_b` say beside the path of a saved lens.
+USUAL, TRAIN = "", "train"
+MOST_TEXT = 20_000
+_UNTIED, _TIED = ModelRef("nano-untied"), ModelRef("nano-tied")
+_OWN = CorpusRef()
+_WHITE = "\n\r\t"
+
+
+@dataclass(frozen=True)
+class LensRequest(Request):
+    """Say how far each layer of two models is from what the model predicts in the end.
+
+    `lens` reads a layer's state through the model's own head, "logit", or through a trained affine
+    map before it, "tuned"; `mode` "paper" repeats two slips of the published evaluation.  The text
+    is `text`, if any is pasted, else `corpus` (without one, the sample that ships with embtie), in
+    pieces of at most `length` tokens; about `positions` are measured.
+
+    `translators_a` and `translators_b` say where the maps of a tuned lens come from: "" for those
+    that ship with a bundled model and for training elsewhere, "train", or the path of a saved lens.
+    They are trained in `steps` on at most `train_tokens` of the text, by the `recipe` "fast" or
+    "published", from the `start` "least-squares" or "zero".  `floor` adds how near any lens at the
+    embedding could come.  `precision` and `device` say how the models are held; `seed` draws
+    batches and intervals.
+    """
+
+    a: ModelRef = _UNTIED
+    b: ModelRef = _TIED
+    lens: str = "tuned"
+    mode: str = "corrected"
+    corpus: CorpusRef = _OWN
+    text: str = ""
+    length: int = 128
+    positions: int = 2_000
+    translators_a: str = USUAL
+    translators_b: str = USUAL
+    steps: int = 100
+    train_tokens: int = 50_000
+    recipe: str = "fast"
+    start: str = "least-squares"
+    floor: bool = True
+    precision: str = "auto"
+    device: str = "auto"
+    seed: int = 0
+
+    kind: ClassVar[str] = "lens"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fields.choice("lens", self.lens, LENSES)
+        fields.choice("mode", self.mode, MODES)
+        _pasted(self.text)
+        fields.whole("length", self.length, 2, 4_096)
+        fields.whole("positions", self.positions, 2, 100_000)
+        for name in ("translators_a", "translators_b"):
+            if getattr(self, name) != USUAL:
+                fields.text(name, getattr(self, name))
+        fields.whole("steps", self.steps, 0, 100_000)
+        fields.whole("train_tokens", self.train_tokens, 2, 10**8)
+        fields.choice("recipe", self.recipe, RECIPES)
+        fields.choice("start", self.start, STARTS)
+        fields.flag("floor", self.floor)
+        fields.choice("precision", self.precision, PRECISIONS)
+        fields.choice("device", self.device, DEVICES)
+        fields.whole("seed", self.seed, 0, 2**31 - 1)
+
+
+def _pasted(text: Any) -> str:
+    """A text of bounded length: any letters, lines and tabs, but no other control signs."""
+    if not isinstance(text, str) or len(text) > MOST_TEXT:
+        many = f"{len(text):,} characters long" if isinstance(text, str) else fields.short(text)
+        raise EmbtieError(
+            f"text is {many}; expected at most {MOST_TEXT:,} characters.",
+            "Shorten it, or save it as a file and name that as the corpus.",
+        )
+    for letter in text:
+        if letter not in _WHITE and unicodedata.category(letter) in ("Cc", "Cs"):
+            raise EmbtieError(
+                f"text holds the control sign {letter!r}; expected letters, lines and tabs.",
+                "Remove it from the text.",
+            )
+    return text
