@@ -5,30 +5,9 @@ from contextlib import contextmanager
 
 import torch
 
-from embtie_widgets.errors import EmbtieError
+from embtie_widgets.machine import available_devices, pick_device
 
-
-def available_devices() -> list[str]:
-    """The names of the devices of this machine, the fastest first; "cpu" is always the last."""
-    names = []
-    if torch.cuda.is_available():
-        names.append("cuda")
-    if torch.backends.mps.is_available():
-        names.append("mps")
-    return [*names, "cpu"]
-
-
-def pick_device(name: str = "auto") -> torch.device:
-    """The device of that name; "auto" is the fastest of this machine."""
-    known, name = available_devices(), str(name)
-    if name == "auto":
-        return torch.device(known[0])
-    if name not in known:
-        raise EmbtieError(
-            f"There is no device '{name}' on this machine; it has {', '.join(known)}.",
-            "Choose one of these, or 'auto'.",
-        )
-    return torch.device(name)
+__all__ = ["available_devices", "full_float32", "has_float64", "pick_device"]
 
 
 def has_float64(device: torch.device) -> bool:

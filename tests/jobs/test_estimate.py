@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import embtie_widgets as ew
+from embtie_widgets import machine
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import align_cost, devices, estimate
 from embtie_widgets.jobs.align_cost import estimate_align, work_of
@@ -117,7 +118,7 @@ def test_an_estimate_needs_no_torch():
 def test_a_container_may_leave_less_than_the_machine_has(
     tmp_path, monkeypatch, folder, limit, used, word
 ):
-    monkeypatch.setattr(devices, "_GROUP", tmp_path)
+    monkeypatch.setattr(machine, "_GROUP", tmp_path)
     whole = devices.free_bytes("cpu")["this machine"]
     (tmp_path / folder).mkdir(exist_ok=True)
     (tmp_path / folder / limit).write_text("5000\n")
