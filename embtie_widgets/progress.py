@@ -2,9 +2,12 @@
 
 Every measure takes `progress` and calls it between blocks: `progress(stage, done, total)`.  The
 caller may raise `Cancelled` from it; that is the only way work is stopped.
+
+Long work that has something to show before it is whole hands that on: `hand_on(progress, result)`.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
@@ -17,6 +20,16 @@ def spoken(size: float) -> str:
         return "0 MB"
     unit, name = next(pair for pair in _UNITS if size >= pair[0] or pair[0] == 1e3)
     return f"{size / unit:.{1 if unit == 1e9 else 0}f} {name}"
+
+
+def hand_on(progress: Progress, result: Any) -> None:
+    """Show what there is of a result already, as often as it is worth it; nobody need look.
+
+    Who does has a `partial` on its `progress`, and may raise `Cancelled` from it too.
+    """
+    show = getattr(progress, "partial", None)
+    if show is not None:
+        show(result)
 
 
 def silent(stage: str, done: int, total: int) -> None:

@@ -1,7 +1,9 @@
-"""Something to see while the exact answer is under way: a cheaper run comes first.
+"""Something to see while the exact answer is under way: a cheaper run comes first, or the answer
+itself is shown as it grows.
 
 Which request the cheaper one is, its kind says (`Kind.preview`).  Its result is kept under that
-request and never as an answer to the exact one.
+request and never as an answer to the exact one.  What grows is handed on by the work itself
+(`progress.hand_on`), as often as it likes, and is kept nowhere.
 """
 
 from collections.abc import Callable
@@ -20,11 +22,19 @@ _LOOKING = "looking for an earlier result"
 
 @dataclass(frozen=True)
 class Preview:
-    """The result of `request`, shown until that of the exact one, `of`, is there."""
+    """The result of `request`, shown until that of the exact one, `of`, is there.
+
+    Where both are one, it is what there is so far of the answer itself.
+    """
 
     of: Request
     request: Request
     result: Any
+
+    @property
+    def partial(self) -> bool:
+        """Whether it is an unfinished answer, and no finished one to a cheaper request."""
+        return self.request == self.of
 
 
 Tell = Callable[[Preview], None]

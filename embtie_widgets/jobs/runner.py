@@ -53,7 +53,7 @@ class Listener(Protocol):
         """The job has come so far."""
 
     def previewed(self, preview: "Preview") -> None:
-        """There is something to show until the job has ended; called once at most."""
+        """There is something to show until the job has ended; what comes later goes before it."""
 
     def finished(self, outcome: Outcome) -> None:
         """The job has ended; called once."""
@@ -88,7 +88,7 @@ class Job:
             self._closed = True
 
     def report(self, stage: str, done: int, total: int) -> None:
-        """The `progress` of the measures: tell the listener, and stop when called off."""
+        """Tell the listener where the work is, and stop when called off."""
         if self._closed:
             raise Cancelled
         if stage != self._now[0]:
@@ -103,6 +103,12 @@ class Job:
         if self._closed:
             raise Cancelled
         self.listener.previewed(preview)
+
+    def partial(self, result: Any) -> None:
+        """Hand on what there is of the result already."""
+        from embtie_widgets.jobs.previews import Preview
+
+        self.preview(Preview(self.request, self.request, result))
 
     def _tell(self) -> None:
         """Say where the job is and how long that has taken."""
@@ -132,7 +138,7 @@ class Job:
 
     def _carried_out(self, run: Callable[..., Any]) -> Outcome:
         try:
-            result = run(self.request, progress=self.report)
+            result = run(self.request, progress=_Reporter(self))
         except Cancelled:
             return Outcome(self.request, cancelled=True, seconds=self._elapsed())
         except Exception as fault:
@@ -149,6 +155,21 @@ class Job:
                 return
             self._closed = True
         self.listener.finished(outcome)
+
+
+@dataclass(frozen=True)
+class _Reporter:
+    """The `progress` of a job's work."""
+
+    job: Job
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """The work has come so far."""
+        self.job.report(stage, done, total)
+
+    def partial(self, result: Any) -> None:
+        """There is something of the result to show."""
+        self.job.partial(result)
 
 
 def told(fault: Exception) -> EmbtieError:

@@ -40,7 +40,9 @@ A panel is one measure, one chart and one short file:
             self.chart.show(chart.spec(self.result, self.state.lit))
 
    A kind whose exact run takes long names a cheaper request too (`preview`), whose result is shown
-   until the exact one is there; `part_of` says in the panel on how much of the whole it rests.
+   until the exact one is there; `part_of` says in the panel on how much of the whole it rests.  One
+   whose result grows hands on what there is of it (`progress.hand_on`): the panel draws that, says
+   by `part_of` how far it has come, and keeps it on the page where the run is cancelled.
 5. Its name in `embtie_widgets/__init__.py` and its tab in `app/dashboard.py`.
 
 One with a number per token of a model pair stands on `panels/token_panel.py`, whose text goes on
@@ -53,6 +55,7 @@ from typing import Any
 
 import ipywidgets as w
 
+from embtie_widgets.jobs.previews import Preview
 from embtie_widgets.jobs.run import estimate, first
 from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
 from embtie_widgets.panels.answer import Answer, Word
@@ -268,7 +271,7 @@ class Panel(w.VBox):
         self.edited()
         if self.state.phase == "looking":
             self._stop_looking()
-        if request == self.state.answered and self.state.phase == "idle":
+        if self.state.answers(request) and self.state.phase == "idle":
             return
         if not self._quick_or_expected() and self.state.phase == "idle":
             self._started("looking", self._runner.look)
@@ -311,8 +314,14 @@ class Panel(w.VBox):
             self.state.stage = word
         elif isinstance(word, Outcome):
             self._finished(word)
-        elif self.state.phase != "idle" and not self.state.shows(word.of):
+        elif self.state.phase != "idle" and self._is_news(word):
             self._take(word.result, word.request, word.of)
+
+    def _is_news(self, preview: Preview) -> bool:
+        """Whether it says more than the page does: one preview is as good as another, but what is
+        not finished grows."""
+        grown = preview.partial and not self.state.answers(preview.of)
+        return grown or not self.state.shows(preview.of)
 
     def _finished(self, outcome: Outcome) -> None:
         """Show what came of a job; the panel is at rest only when that is whole on the page."""

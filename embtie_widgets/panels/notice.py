@@ -6,6 +6,8 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.panels.words import escape
 
+_GROWING, _LEFT = ", the rest is under way.", "; press Run to go on."
+
 
 class Notice(w.HTML):
     """One message with its next step, and details to open where there are any."""
@@ -41,6 +43,8 @@ class Outdated(w.HTML):
 
 
 def _preview_words(state: PanelState, part: str) -> str:
+    if state.unfinished:
+        return f"Not finished: {part}{_GROWING if state.phase == 'running' else _LEFT}"
     if state.phase == "running":
         return f"Preview: {part}, the exact one is under way."
     return f"Preview: {part}; press Run for the exact one."
@@ -52,5 +56,6 @@ def _stale_words(state: PanelState) -> str:
         return ""
     if state.wanted is not None:
         return "The result of this link is not here yet: press Run to make it."
-    shown = "result" if state.preview_of is None else "preview"
+    preview = "unfinished result" if state.unfinished else "preview"
+    shown = "result" if state.preview_of is None else preview
     return f"This {shown} is of other settings: press Run for the new ones."

@@ -64,7 +64,8 @@ class RunBar(w.HBox):
             return "See the message."
         previewed = self._state.previewing
         if previewed and ended is not None and ended.cancelled and self._of_these(ended):
-            return "Cancelled; the preview is kept."
+            kept = "what there is" if self._state.unfinished else "the preview"
+            return f"Cancelled; {kept} is kept."
         if self._state.stale or previewed or ended is None:
             said = "Settings changed: run to update." if self._state.stale else "Ready to run."
             return said + (f" Expected: {self._expected}." if self._expected else "")

@@ -13,7 +13,8 @@ class PanelState(t.HasTraits):
     request    what the controls say
     result     the last whole result, None before the first; `answered` is its request
     preview_of  the request that the result shown is a preview of, None where it is no preview; then
-               `answered` is the cheaper request whose exact result it is
+               `answered` is the cheaper request whose exact result it is, or the same one where the
+               result is itself not finished
     phase      "idle", "running", or "looking" for the result of an earlier run
     stage      the last `Stage` of the running job, None in between
     ended      how the last job ended: its `Outcome`, None before the first
@@ -51,6 +52,11 @@ class PanelState(t.HasTraits):
         return self.preview_of is not None and bool(self.preview_of == self.request)
 
     @property
+    def unfinished(self) -> bool:
+        """Whether what is shown is a part of an answer that was, or is still, being made."""
+        return self.preview_of is not None and bool(self.preview_of == self.answered)
+
+    @property
     def shared(self) -> Any:
         """The request that links and code carry: that of the result shown, if it is a preview, else
         what the controls say."""
@@ -59,6 +65,10 @@ class PanelState(t.HasTraits):
     def shows(self, request: Any) -> bool:
         """Whether the result shown answers this request, be it by a preview."""
         return request is not None and request in (self.answered, self.preview_of)
+
+    def answers(self, request: Any) -> bool:
+        """Whether the result shown is this request's own, and whole."""
+        return request is not None and bool(request == self.answered) and not self.unfinished
 
     @property
     def lit(self) -> frozenset[int]:

@@ -7,9 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import embtie_widgets as ew
-from embtie_widgets.errors import EmbtieError
+from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs import runner as runner_module
+from embtie_widgets.jobs.previews import Preview
 from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
+from embtie_widgets.progress import hand_on, silent
 from tests.sample_results import pair_result
 
 REQUEST = ew.AlignRequest()
@@ -21,11 +23,15 @@ class Ear:
 
     def __init__(self) -> None:
         self.stages: list[Stage] = []
+        self.previews: list[Preview] = []
         self.outcomes: list[Outcome] = []
         self.ended = threading.Event()
 
     def progressed(self, stage: Stage) -> None:
         self.stages.append(stage)
+
+    def previewed(self, preview: Preview) -> None:
+        self.previews.append(preview)
 
     def finished(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
@@ -175,3 +181,44 @@ def test_a_part_that_cannot_be_imported_is_told_like_any_other_fault(
     assert ear.ended.wait(10)
     assert "went wrong" in ear.outcomes[0].error.message
     logged_faults.clear()
+
+
+def test_what_there_is_of_a_result_is_told_as_often_as_the_work_hands_it_on():
+    ear = Ear()
+
+    def run(request, progress):
+        for step in range(3):
+            hand_on(progress, f"{step} of 3")
+        return RESULT
+
+    Job(REQUEST, ear).work(run)
+    assert [(told.of, told.request, told.result) for told in ear.previews] == [
+        (REQUEST, REQUEST, f"{step} of 3") for step in range(3)
+    ]
+    assert all(told.partial for told in ear.previews)
+    assert [outcome.result for outcome in ear.outcomes] == [RESULT]
+
+
+def test_handing_on_stops_work_that_was_called_off_and_nothing_more_is_told():
+    ear, ends = Ear(), []
+
+    def run(request, progress):
+        hand_on(progress, "first")
+        job.cancel()
+        try:
+            hand_on(progress, "second")
+        except Cancelled:
+            ends.append("what is learned is kept here")
+            raise
+        return RESULT
+
+    job = Job(REQUEST, ear)
+    job.work(run)
+    assert ends
+    assert [told.result for told in ear.previews] == ["first"]
+    assert [outcome.cancelled for outcome in ear.outcomes] == [True]
+
+
+def test_work_may_hand_on_where_nobody_looks():
+    hand_on(silent, RESULT)
+    hand_on(lambda stage, done, total: None, RESULT)

@@ -11,8 +11,10 @@ import pytest
 
 import embtie_widgets as ew
 from embtie_widgets.errors import Cancelled, EmbtieError
-from embtie_widgets.jobs.runner import Runner
-from embtie_widgets.progress import Progress
+from embtie_widgets.jobs.previews import Preview
+from embtie_widgets.jobs.runner import Outcome, Runner
+from embtie_widgets.panels.answer import Answer, Word
+from embtie_widgets.progress import Progress, hand_on
 from embtie_widgets.requests import read_request
 from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.requests.link import Link, decode
@@ -339,6 +341,101 @@ def test_asked_for_by_itself_a_smaller_run_is_no_preview(
     jobs = len(runner.jobs)
     stepped.request = SKETCH
     assert (label(stepped), is_dimmed(stepped), len(runner.jobs)) == ("", False, jobs)
+
+
+def grown(rows: int, power: float = 8) -> Any:
+    """What there is of the exact result after so many rows."""
+    return lengths(LengthRequest(power=power, sample=rows))
+
+
+def test_a_result_that_grows_is_drawn_each_time_and_said_to_be_unfinished(
+    stepped: LengthPanel, runner: FakeRunner
+) -> None:
+    stepped.start()
+    for rows in (1, 2, 3):
+        runner.jobs[-1].preview(EXACT, grown(rows))
+        said = f"Not finished: {rows} of 5 tokens, the rest is under way."
+        assert label(stepped) == said
+        assert stepped.text.value == f"{sum(n**8 for n in range(1, rows + 1))}.000"
+        assert not is_dimmed(stepped)
+    runner.jobs[-1].finish(lengths(EXACT))
+    assert (label(stepped), stepped.state.unfinished) == ("", False)
+
+
+def test_cancel_keeps_what_there_is_and_running_again_goes_on_from_it(
+    stepped: LengthPanel, runner: FakeRunner
+) -> None:
+    stepped.start()
+    runner.jobs[-1].preview(EXACT, grown(2))
+    stepped.cancel()
+    assert label(stepped) == "Not finished: 2 of 5 tokens; press Run to go on."
+    assert "Cancelled; what there is is kept." in stepped.runbar.text.value
+    runner.jobs[-1].preview(EXACT, grown(4))
+    assert stepped.text.value == "257.000"
+    stepped.start()
+    runner.jobs[-1].preview(EXACT, grown(3))
+    assert stepped.text.value == "6818.000"
+
+
+def test_what_is_unfinished_is_looked_for_and_run_like_no_result(
+    stepped: LengthPanel, runner: FakeRunner
+) -> None:
+    stepped.start()
+    runner.jobs[-1].preview(EXACT, grown(2))
+    stepped.cancel()
+    looks = len(runner.looks)
+    stepped.request = LengthRequest(power=7)
+    assert is_dimmed(stepped)
+    assert (
+        label(stepped) == "This unfinished result is of other settings: press Run for the new ones."
+    )
+    stepped.request = EXACT
+    assert len(runner.looks) == looks + 2
+    assert label(stepped) == "Not finished: 2 of 5 tokens; press Run to go on."
+
+
+def test_a_whole_answer_on_the_page_gives_way_to_no_part_of_the_same(
+    stepped: LengthPanel, runner: FakeRunner
+) -> None:
+    stepped.start()
+    runner.jobs[-1].finish(lengths(EXACT))
+    whole = stepped.text.value
+    stepped.start()
+    runner.jobs[-1].preview(EXACT, grown(2))
+    assert (stepped.text.value, label(stepped)) == (whole, "")
+
+
+def test_a_panel_draws_what_a_real_job_hands_on_and_code_still_gets_the_whole(
+    panel: LengthPanel,
+) -> None:
+    drawn: list[str] = []
+    panel.text.observe(lambda change: drawn.append(change["new"]), "value")
+
+    def grow(request: LengthRequest, progress: Progress) -> None:
+        for rows in (1, 2) if request == EXACT else ():
+            hand_on(progress, grown(rows))
+
+    turn_to(panel, 8)
+    length_kind.before.append(grow)
+    answer = panel.start()
+    assert answer.event.wait(LONG)
+    assert drawn[-3:] == ["1.000", "257.000", panel.text.value]
+    assert panel.result.length.sum() == 1 + 256 + 6561 + 65536 + 390625
+
+
+def test_of_parts_that_wait_to_be_drawn_the_newest_alone_is() -> None:
+    waiting: list[Any] = []
+    heard: list[Word] = []
+    answer = Answer(waiting.append, lambda _answer, word: heard.append(word))
+    for rows in (1, 2, 3):
+        answer.previewed(Preview(EXACT, EXACT, rows))
+    answer.finished(Outcome(EXACT, result=5))
+    for action in waiting:
+        action()
+    assert [word.result for word in heard] == [3, 5]
+    answer.previewed(Preview(EXACT, EXACT, 6))
+    waiting[-1]()
+    assert heard[-1].result == 6
 
 
 class Ear:
