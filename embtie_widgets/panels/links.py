@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.requests.link import Link, bare, decode, encode
 from embtie_widgets.widgets import CopyButton, LinkState
 
 _TITLE = "A link that opens the page as it is: settings, view and, if they are few, chosen tokens"
+_TOO_LONG = "These settings are too long for a link; Copy code carries them"
 _NOT_HERE = "A notebook's address carries no settings; Copy code does, and so does a served page"
 
 
@@ -27,7 +29,7 @@ class PanelLink:
         reopen: Callable[[Link], None],
         callback: Callable[[Callable[..., Any]], Callable[..., None]],
     ) -> None:
-        self._state, self._reopen, self._came = state, reopen, False
+        self._state, self._reopen, self._came, self._served = state, reopen, False, True
         self.page = LinkState()
         self.copy = CopyButton(label="Copy link", title=_TITLE, disabled=True).add_class("ep-link")
         self.page.observe(callback(lambda _: self._opened()), "page")
@@ -39,7 +41,7 @@ class PanelLink:
     def _opened(self) -> None:
         """The page has said where it is.  A link that cannot be read is told; then the default."""
         served = self.page.page.get("host") != "lab"
-        self.copy.disabled, self.copy.title = not served, _TITLE if served else _NOT_HERE
+        self._served = served
         first, self._came = not self._came, True
         try:
             link = decode(self.page.page.get("query", "")) if first and served else None
@@ -56,11 +58,19 @@ class PanelLink:
         self._reopen(link)
 
     def _follow(self) -> None:
-        if self._came:
-            shown, wanted = self._state, self._state.wanted
-            if wanted is not None:
-                query = encode(wanted.request, wanted.tokens, wanted.view)
-            else:
-                query = encode(shown.shared, shown.selection, shown.view)
-            self.page.query = query or (bare(shown.shared) if self.named else "")
-            self.copy.text = self.page.url
+        if not self._came:
+            return
+        why_not = "" if self._served else _NOT_HERE
+        try:
+            query = self._query()
+        except EmbtieError:
+            query, why_not = "", why_not or _TOO_LONG
+        self.page.query = query or (bare(self._state.shared) if self.named else "")
+        self.copy.disabled, self.copy.title = bool(why_not), why_not or _TITLE
+        self.copy.text = self.page.url
+
+    def _query(self) -> str:
+        shown, wanted = self._state, self._state.wanted
+        if wanted is not None:
+            return encode(wanted.request, wanted.tokens, wanted.view)
+        return encode(shown.shared, shown.selection, shown.view)

@@ -41,13 +41,20 @@ def encode(
     """The query: what differs from the defaults, up to 64 chosen tokens, and the view; empty for
     none of them.
 
-    A larger choice, or a setting of the view that is longer than 200 characters, is left out.
+    A larger choice, or a setting of the view that is longer than 200 characters, is left out.  A
+    request that is too long for any link, as with a pasted text, is an EmbtieError.
     """
     items = list(_changed(request, type(request)()))
     items += [(_VIEW + name, text) for name, text in view.items() if len(text) <= VIEW_LIMIT]
     if 0 < len(tokens) <= TOKEN_LIMIT:
         items.append((_TOKENS, ".".join(map(str, sorted(tokens)))))
-    return f"{bare(request)}&{urlencode(items, safe='/:,')}" if items else ""
+    query = f"{bare(request)}&{urlencode(items, safe='/:,')}" if items else ""
+    if len(query) > LENGTH_LIMIT:
+        raise EmbtieError(
+            f"These settings are longer than the {LENGTH_LIMIT:,} characters of a link.",
+            "Copy the code or save the request, which hold all of it.",
+        )
+    return query
 
 
 def bare(request: Request) -> str:

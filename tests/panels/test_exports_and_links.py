@@ -290,3 +290,18 @@ def test_a_link_whose_result_is_still_to_come_says_so_above_the_other_one(
     panel = AlignmentPanel(parts=parts(runner, Cost(seconds=60), pair_result()))
     open_page(panel, "embtie=1&kind=align&a=somebody/model")
     assert "result of this link is not here yet" in panel.outdated.value
+
+
+def test_settings_too_long_for_a_link_are_said_to_be_and_copied_as_code(
+    panel: AlignmentPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_page(panel, "")
+    monkeypatch.setattr("embtie_widgets.requests.link.LENGTH_LIMIT", 60)
+    panel.map.value, panel.seed.value = "orthogonal", 123_456_789
+    assert panel.link.copy.disabled
+    assert "too long for a link" in panel.link.copy.title
+    assert panel.link.page.query == ""
+    assert "seed=123456789" in panel.exports.code.text
+    panel.seed.value = 0
+    assert not panel.link.copy.disabled
+    assert "map=orthogonal" in panel.link.page.query
