@@ -296,7 +296,7 @@ def test_settings_too_long_for_a_link_are_said_to_be_and_copied_as_code(
     panel: AlignmentPanel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_page(panel, "")
-    monkeypatch.setattr("embtie_widgets.requests.link.LENGTH_LIMIT", 60)
+    monkeypatch.setattr("embtie_widgets.requests.link.LENGTH_LIMIT", 45)
     panel.map.value, panel.seed.value = "orthogonal", 123_456_789
     assert panel.link.copy.disabled
     assert "too long for a link" in panel.link.copy.title
