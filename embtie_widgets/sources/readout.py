@@ -14,6 +14,7 @@ import torch
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.sources.architecture import Layout
 from embtie_widgets.sources.live import layout_of
+from embtie_widgets.sources.offloaded import at_hand, input_device
 
 _TOKENS = 5
 _PROBES = (1e-3, -1e-3, 0.5, -2.0, 7.0, 40.0, -300.0, 1e6)
@@ -67,8 +68,10 @@ def measure_readout(model: Any) -> Readout:
 
 
 def _is_linear(head: Any, entering: torch.Tensor, leaving: torch.Tensor) -> bool:
-    weight, bias = head.weight, getattr(head, "bias", None)
-    plain = torch.nn.functional.linear(entering, weight, bias)
+    with at_hand(head):
+        weight, bias = head.weight, getattr(head, "bias", None)
+        plain = torch.nn.functional.linear(entering.to(weight.device), weight, bias)
+    plain = plain.to(leaving.device)
     return torch.allclose(plain, leaving, rtol=1e-2, atol=_CLOSE * float(leaving.abs().max()))
 
 
@@ -116,7 +119,7 @@ def _factor(before: torch.Tensor, after: torch.Tensor) -> float | None:
 
 
 def _forward(model: Any) -> torch.Tensor:
-    device = next(model.parameters()).device
+    device = input_device(model)
     ids = (
         torch.arange(3, 3 + _TOKENS, device=device)[None]
         % model.config.get_text_config().vocab_size
