@@ -4,6 +4,7 @@ One set of role colours serves both themes, so that a picture means the same in 
 never the only sign, each role has its dash and marker too.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,7 +38,13 @@ class Mark:
     dash: str
     symbol: str
 
+    @property
+    def glyph(self) -> str:
+        """The marker as a letter, for labels: words in the colour itself are too faint to read."""
+        return _GLYPHS[self.symbol]
 
+
+_GLYPHS = {"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲"}
 ROLES = {
     "input": Mark("#2673d9", "dash", "square"),
     "output": Mark("#c9781a", "solid", "circle"),
@@ -61,13 +68,25 @@ def mark_of(comparison: str) -> Mark:
     return COMPARISONS.get(comparison, _NEUTRAL)
 
 
+# A whole model is coloured by whether it is tied; green and pink stay apart for every eye.
+MODELS = {"tied": ROLES["tied"], "untied": Mark("#4d9221", "solid", "circle")}
+
+
+def marks_of(tied: Sequence[str]) -> list[Mark]:
+    """The marks of models by their words "tied", "untied" and the like; no two are the same."""
+    marks = [MODELS["tied" if word == "tied" else "untied"] for word in tied]
+    return [_NEUTRAL if mark in marks[:i] else mark for i, mark in enumerate(marks)]
+
+
 def template(theme: str) -> dict[str, Any]:
     """The plotly template of a theme, with paper, plot and text colours set.
 
     A figure takes it as `layout.template`; unknown theme names mean "light".
     """
     palette = PALETTES.get(theme, PALETTES["light"])
-    return {"layout": _layout(palette), "data": {}}
+    # Plotly's own choice of a colour for words in cells takes every page for a white one.
+    words = {"heatmap": [{"textfont": {"color": palette.text, "size": 11}}]}
+    return {"layout": _layout(palette), "data": words}
 
 
 def templates() -> dict[str, dict[str, Any]]:

@@ -1,0 +1,389 @@
+"""Two models under the lens as a picture: one curve each, from the embedding to the last layer.
+
+The curves carry their names, the floor at the embedding and what a uniform guess would reach carry
+theirs.  A model that failed its check has the reason where its curve would be.
+"""
+
+import math
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from embtie_widgets.charts.figures import plain
+from embtie_widgets.charts.lens_words import MEASURES, floor_sentence, guess, name_of, short
+from embtie_widgets.charts.shapes import Vector, faint
+from embtie_widgets.charts.theme import Mark, marks_of
+from embtie_widgets.results.lens import Lens, PairLens
+
+SIDES = ("A", "B")
+_NOTHING = np.empty(0)
+_PAD = 0.15  # room left of the embedding for the floor, in widths of the curves
+_CLOSE = 0.1  # labels nearer than this share of the axis would touch
+_Trace = dict[str, Any]
+
+
+def mark(result: PairLens, side: str) -> Mark:
+    """The colour, dash and symbol of a model."""
+    words = [str(facts.get("tied", "")) for facts in result.models.values()]
+    return dict(zip(result.models, marks_of(words), strict=True))[side]
+
+
+def titled(result: PairLens, side: str, most: int = 26) -> str:
+    """The name of a model with its marker, for a label in the chart."""
+    return f"<b>{mark(result, side).glyph} {plain(short(name_of(result, side), most))}</b>"
+
+
+def spec(
+    result: PairLens | None, measure: str = "kl", across: str = "layer", chosen: float = -1.0
+) -> dict[str, Any]:
+    """The chart in plotly's terms, "data" and "layout"; without a result its axes alone.
+
+    `measure` is a key of `MEASURES`; `across` is "layer", or "depth" in shares of each model's own;
+    `chosen` is the layer of A that the grid stands on, none below 0.
+    """
+    curves = {} if result is None else {s: result.lenses.get(s) for s in SIDES}
+    return {
+        "data": [
+            trace for side in SIDES for trace in _traces(result, side, curves, measure, across)
+        ],
+        "layout": _layout(result, measure, across, chosen),
+    }
+
+
+def values(one: Lens, measure: str) -> Vector:
+    """The curve of a measure, (layers + 1,), as it is drawn."""
+    known: Vector = np.asarray(getattr(one, MEASURES[measure].field), float)
+    return known * 100 if measure == "agreement" else known
+
+
+def _x(one: Lens, across: str) -> Vector:
+    layers = len(one.kl_bits) - 1
+    places: Vector = np.arange(layers + 1, dtype=float)
+    return places / max(layers, 1) * 100 if across == "depth" else places
+
+
+def _traces(
+    result: PairLens | None, side: str, curves: Any, measure: str, across: str
+) -> list[_Trace]:
+    """Always the same two of a model: the band of its interval, and its curve."""
+    one = curves.get(side)
+    if result is None or one is None:
+        return [{"type": "scatter", "x": _NOTHING, "y": _NOTHING, "showlegend": False}] * 2
+    look = mark(result, side)
+    x, y = _x(one, across), values(one, measure)
+    band = one.intervals if measure == "kl" else np.empty((0, 2))
+    outline = {
+        "type": "scatter",
+        "x": np.concatenate([x, x[::-1]]) if len(band) else _NOTHING,
+        "y": np.concatenate([band[:, 0], band[::-1, 1]]) if len(band) else _NOTHING,
+        "mode": "lines",
+        "fill": "toself",
+        "line": {"width": 0},
+        "fillcolor": faint(look, 0.2),
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    curve = {
+        "type": "scatter",
+        "name": plain(name_of(result, side)),
+        "x": x,
+        "y": y,
+        "mode": "lines+markers",
+        "line": {"color": look.color, "dash": look.dash, "width": 2.5},
+        "marker": {"symbol": look.symbol, "size": 7, "color": look.color},
+        "hovertext": [_hover(result, side, one, i) for i in range(len(x))],
+        "hoverinfo": "text",
+        "showlegend": False,
+        "cliponaxis": False,
+    }
+    return [outline, curve]
+
+
+def _hover(result: PairLens, side: str, one: Lens, layer: int) -> str:
+    low, high = one.intervals[layer]
+    where = "embedding" if layer == 0 else f"after layer {layer} of {len(one.kl_bits) - 1}"
+    lost = len(one.ids) - int(one.finite[layer])
+    lines = [
+        f"<b>{plain(name_of(result, side))}</b>, {where}",
+        f"KL {one.kl_bits[layer]:.3f} bits, 95 % [{low:.3f}, {high:.3f}]",
+        f"entropy {one.entropy_bits[layer]:.3f} bits",
+        f"top-1 agreement {one.agreement[layer]:.1%}".replace("%", " %"),
+        f"mean rank of the model's token {one.mean_rank[layer]:,.1f}",
+        f"{lost:,} positions not finite, left out" if lost else "",
+    ]
+    return "<br>".join(line for line in lines if line)
+
+
+def _layout(result: PairLens | None, measure: str, across: str, chosen: float) -> dict[str, Any]:
+    end = 100.0 if across == "depth" else float(max(_layers(result).values(), default=1))
+    words = MEASURES[measure]
+    extent = _extent(result, measure)
+    return {
+        "uirevision": f"{measure} {across} {end}",
+        "height": 460,
+        "margin": {"l": 8, "r": 22, "t": 24, "b": 8},
+        "hovermode": "closest",
+        "dragmode": "zoom",
+        "showlegend": False,
+        "xaxis": {
+            "title": {"text": "share of the layers, %" if across == "depth" else "layer"},
+            "range": [-(_PAD if _floors(result, measure) else 0.04) * end, 1.03 * end],
+            **layer_ticks(end, across),
+            "zeroline": False,
+            "showline": True,
+            "ticks": "outside",
+        },
+        "yaxis": {
+            "title": {"text": words.axis},
+            "range": [math.log10(v) for v in extent] if words.log else list(extent),
+            "zeroline": False,
+            **({"type": "log", "dtick": "D2", "tickformat": ",~r"} if words.log else {}),
+        },
+        "shapes": [
+            *_guess_lines(result, measure),
+            *_floor_shapes(result, measure, end, across),
+            *_standing(chosen, across, result),
+        ],
+        "annotations": [
+            *_names(result, measure, across, extent),
+            *_guess_labels(result, measure, extent),
+            *_floor_labels(result, measure, end, extent),
+            *_reasons(result, measure, extent),
+        ],
+    }
+
+
+def _layers(result: PairLens | None) -> dict[str, int]:
+    lenses = {} if result is None else result.lenses
+    return {side: len(one.kl_bits) - 1 for side, one in lenses.items()}
+
+
+def layer_ticks(end: float, across: str = "layer") -> dict[str, Any]:
+    """The first and the last point by name, numbers between them; no two touch on a phone."""
+    if across == "depth":
+        at = [0.0, 25.0, 50.0, 75.0, 100.0]
+    else:
+        step = next(n for n in (1, 2, 3, 4, 5, 8, 10, 20, 50, 100) if end / n <= 8 or n == 100)
+        between = [float(n) for n in range(step, int(end), step) if end - n >= 0.6 * step]
+        at = [0.0, *between, end]
+    words = [f"{v:g}" for v in at]
+    words[0], words[-1] = f"{words[0]}<br>embedding", f"{words[-1]}<br>last"
+    return {"tickmode": "array", "tickvals": at, "ticktext": words, "tickangle": 0}
+
+
+def _extent(result: PairLens | None, measure: str) -> tuple[float, float]:
+    """The axis: from 0 (from the first place, for ranks) to a little above everything drawn."""
+    top = [values(one, measure).max() for one in result.lenses.values()] if result else []
+    if measure == "kl" and result:
+        top += [one.intervals.max() for one in result.lenses.values()]
+    top += [value for _, value in _guesses(result, measure)]
+    high = max((float(v) for v in top if np.isfinite(v)), default=1.0) or 1.0
+    if MEASURES[measure].log:
+        return 0.85, max(high, 2.0) * 1.6
+    return (0.0, 103.0) if measure == "agreement" else (0.0, 1.09 * high)
+
+
+# The names at the curves.
+
+
+def _names(
+    result: PairLens | None, measure: str, across: str, extent: tuple[float, float]
+) -> list[_Trace]:
+    """Each name where the curves are farthest apart: above the upper, below the lower one."""
+    if result is None or not result.lenses:
+        return []
+    drawn = {side: (_x(one, across), values(one, measure)) for side, one in result.lenses.items()}
+    if len(drawn) == 1:
+        ((side, (x, y)),) = drawn.items()
+        return [_name(result, side, x, y, _middle(x)[0], True, measure)]
+    (first, (xa, ya)), (second, (xb, yb)) = drawn.items()
+    gap = _scaled(ya, measure) - _scaled(np.interp(xa, xb, yb), measure)
+    at = max(_middle(xa), key=lambda i: abs(gap[i]))
+    near = int(np.argmin(np.abs(xb - xa[at])))
+    return [
+        _name(result, first, xa, ya, at, bool(gap[at] >= 0), measure),
+        _name(result, second, xb, yb, near, bool(gap[at] < 0), measure),
+    ]
+
+
+def _middle(x: Vector) -> list[int]:
+    """The points where a name has room on either side."""
+    share = x / (x[-1] or 1)
+    inside = np.flatnonzero((share >= 0.38) & (share <= 0.8)).tolist()
+    return inside or [len(x) // 2]
+
+
+def _scaled(y: Any, measure: str) -> Any:
+    return np.log10(np.maximum(y, 1e-9)) if MEASURES[measure].log else np.asarray(y, float)
+
+
+def _name(
+    result: PairLens, side: str, x: Vector, y: Vector, at: int, above: bool, measure: str
+) -> _Trace:
+    """On the side of the point towards which the curve turns away from the words."""
+    falls = y[-1] < y[0]
+    right = falls == above
+    return {
+        "x": float(x[at]),
+        "y": float(_scaled(y[at], measure)),
+        "text": titled(result, side),
+        "font": {"size": 14},
+        "showarrow": False,
+        "xanchor": "left" if right else "right",
+        "yanchor": "bottom" if above else "top",
+        "xshift": 6 if right else -6,
+        "yshift": 3 if above else -3,
+    }
+
+
+# The floor at the input point, the guess that knows nothing, and reasons.
+
+
+def _floors(result: PairLens | None, measure: str) -> dict[str, Any]:
+    if result is None or measure != "kl":
+        return {}
+    return {s: one.floor for s, one in result.lenses.items() if one.floor is not None}
+
+
+def _floor_shapes(result: PairLens | None, measure: str, end: float, across: str) -> list[_Trace]:
+    """A short line for each floor, with its interval as an area around it, left of the curves."""
+    shapes = []
+    for side, floor in _floors(result, measure).items():
+        assert result is not None  # noqa: S101 - there are floors
+        look = mark(result, side)
+        span = {"type": "rect", "x0": -0.045 * end, "x1": 0.0, "line": {"width": 0}}
+        low, high = floor.interval
+        shapes.append(span | {"y0": low, "y1": high, "fillcolor": faint(look, 0.22)})
+        line = {"color": look.color, "width": 3}
+        shapes.append(span | {"type": "line", "y0": floor.bits, "y1": floor.bits, "line": line})
+    return shapes
+
+
+def _floor_labels(
+    result: PairLens | None, measure: str, end: float, extent: tuple[float, float]
+) -> list[_Trace]:
+    """What the floors are, beside their lines; as one label where two would touch."""
+    floors = _floors(result, measure)
+    if result is None or not floors:
+        return []
+    heights = [floor.bits for floor in floors.values()]
+    close = max(heights) - min(heights) < _CLOSE * extent[1]
+    groups = [list(floors)] if close else [[side] for side in floors]
+    return [
+        {
+            "x": -0.05 * end,
+            "y": float(np.mean([floors[side].bits for side in group])),
+            "text": "<br>".join(["floor", *(_valued(result, s, floors[s].bits) for s in down)]),
+            "hovertext": "<br>".join(plain(floor_sentence(result, side)) for side in group),
+            "font": {"size": 12},
+            "showarrow": False,
+            "xanchor": "right",
+            "align": "right",
+        }
+        for group in groups
+        for down in [sorted(group, key=lambda side: -floors[side].bits)]
+    ]
+
+
+def _valued(result: PairLens, side: str, value: float) -> str:
+    return f"{mark(result, side).glyph} {value:.2f}"
+
+
+def _guesses(result: PairLens | None, measure: str) -> list[tuple[str, float]]:
+    """What a uniform guess reaches, by side; once where both are the same to the eye."""
+    found = [] if result is None else [(s, guess(result, s, measure)) for s in result.lenses]
+    known = [(side, value) for side, value in found if value is not None]
+    if len(known) == 2 and abs(known[0][1] - known[1][1]) < 0.02 * max(known[0][1], known[1][1]):
+        return [("", (known[0][1] + known[1][1]) / 2)]
+    return known
+
+
+def _guess_lines(result: PairLens | None, measure: str) -> list[_Trace]:
+    return [
+        {
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "y0": value,
+            "y1": value,
+            "layer": "below",
+            "line": {"color": _color(result, side), "width": 1.2, "dash": "dot"},
+        }
+        for side, value in _guesses(result, measure)
+    ]
+
+
+def _guess_labels(
+    result: PairLens | None, measure: str, extent: tuple[float, float]
+) -> list[_Trace]:
+    return [
+        {
+            "xref": "paper",
+            "x": 1,
+            "y": float(_scaled(value, measure)),
+            "text": f"uniform guess{_of(result, side)} {value:,.1f}",
+            "font": {"size": 12},
+            "opacity": 0.75,
+            "showarrow": False,
+            "xanchor": "right",
+            "yanchor": "bottom",
+        }
+        for side, value in _guesses(result, measure)
+    ]
+
+
+def _of(result: PairLens | None, side: str) -> str:
+    return f" {mark(result, side).glyph}" if result is not None and side else ""
+
+
+def _color(result: PairLens | None, side: str) -> str:
+    return mark(result, side).color if result is not None and side else "#7a828f"
+
+
+def _reasons(result: PairLens | None, measure: str, extent: tuple[float, float]) -> list[_Trace]:
+    """Why a curve is not there, framed in its colour, where there would be most room for it."""
+    corner = {"x": 0.98, "xanchor": "right"}
+    if MEASURES[measure].rises:
+        corner = {"x": 0.03, "xanchor": "left"}
+    lines = [
+        float(_scaled(v, measure) / _scaled(extent[1], measure))
+        for _, v in _guesses(result, measure)
+    ]
+    top = min([0.96, *(share - 0.05 for share in lines if share > 0.6)])
+    failed = {} if result is None else result.failed
+    corner = {"x": 0.03, "xanchor": "left"} if rises else {"x": 0.98, "xanchor": "right"}
+    return [
+        {
+            "xref": "paper",
+            "yref": "paper",
+            "y": top - 0.4 * place,
+            "yanchor": "top",
+            "text": _wrapped(f"{mark(result, side).glyph} {name_of(result, side)}: {why}"),
+            "font": {"size": 13},
+            "bordercolor": mark(result, side).color,
+            "borderwidth": 2,
+            "borderpad": 8,
+            "showarrow": False,
+            "align": "left",
+            **corner,
+        }
+        for place, (side, why) in enumerate(failed.items())
+        if result is not None
+    ]
+
+
+def _wrapped(words: str) -> str:
+    return "<br>".join(map(plain, textwrap.wrap(words, 34)))
+
+
+def _standing(chosen: float, across: str, result: PairLens | None) -> list[_Trace]:
+    """A thin upright line at the layer that the grid stands on."""
+    if chosen < 0 or result is None or not result.lenses:
+        return []
+    layers = next(iter(_layers(result).values()))
+    x = chosen / max(layers, 1) * 100 if across == "depth" else chosen
+    line = {"color": "#7a828f", "width": 1}
+    span = {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1}
+    return [span | {"layer": "below", "line": line}]
