@@ -23,6 +23,10 @@ class Tensors(Mapping[str, "tuple[int, ...] | None"]):
     notes: list[str]
 
     @abstractmethod
+    def dtype(self, name: str) -> str:
+        """From the header, as torch calls it where it knows it: "bfloat16"."""
+
+    @abstractmethod
     def read(self, name: str) -> torch.Tensor:
         """The tensor as stored, mapped where the format allows it."""
 
@@ -46,6 +50,10 @@ class SingleFile(Tensors):
 
     def __len__(self) -> int:
         return len(self._file.names())
+
+    def dtype(self, name: str) -> str:
+        """From the header, as torch calls it where it knows it: "bfloat16"."""
+        return self._file.dtype(name)
 
     def read(self, name: str) -> torch.Tensor:
         """The tensor as stored, mapped where the format allows it."""
@@ -80,6 +88,10 @@ class Checkpoint(Tensors):
     def __len__(self) -> int:
         return len(self._where)
 
+    def dtype(self, name: str) -> str:
+        """From the header, as torch calls it where it knows it: "bfloat16"."""
+        return self._holder(name).dtype(name)
+
     def read(self, name: str) -> torch.Tensor:
         """The tensor as stored, mapped where the format allows it."""
         return self._holder(name).read(name)
@@ -94,6 +106,10 @@ class Checkpoint(Tensors):
     def file_of(self, name: str) -> str:
         """The file that holds the tensor, or should."""
         return self._where[name]
+
+    def files(self) -> list[str]:
+        """All weights files, by name."""
+        return sorted(set(self._where.values()))
 
     def _holder(self, name: str) -> OneFile:
         file = self.file_of(name)

@@ -6,6 +6,7 @@ is dropped, and what would build a model without end is refused.
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from embtie_widgets.sources.live import matrices_of
 _FOREIGN = re.compile(
     r"^(auto_map|custom_pipelines|_name_or_path|name_or_path|backbone\w*|use_\w*backbone"
     r"|\w*attn_implementation\w*|experts_implementation|quantization_config|compression_config"
-    r"|dtype|torch_dtype|id2label|label2id|transformers_version)$"
+    r"|dtype|torch_dtype|id2label|label2id|transformers_version|fusion_config|extra_files"
+    r"|transformers_weights)$"
 )
 _REPEATED = re.compile(r"layer|block|expert|depth|stage|group|stack|codebook|level|branch")
 _MOST_REPEATED, _LARGEST, _DEEPEST = 1024, 10**9, 6
@@ -71,25 +73,40 @@ def meta_model(config: Config) -> Any:
     import torch
     import transformers
 
+    built = built_config(config)
+    known = _class(transformers, built, configuration.named_class(config))
+    built._attn_implementation = "eager"
+    with sensible(config), torch.device("meta"):
+        return known(built)
+
+
+def built_config(config: Config) -> Any:
+    """The configuration as an object of transformers' own; what would fetch anything, or run
+    foreign code, is dropped."""
+    import transformers
+
     kind = config.get("model_type")
     if not isinstance(kind, str) or kind not in transformers.CONFIG_MAPPING:
         raise _unknown(kind)
     _refuse_endless(config)
     own = {k: v for k, v in _cleaned(config).items() if k != "model_type"}
+    with sensible(config):
+        return transformers.AutoConfig.for_model(kind, **own)
+
+
+@contextmanager
+def sensible(config: Config) -> Iterator[None]:
+    """Wrong values make the classes raise almost anything: one sentence for all of it."""
     try:
-        built = transformers.AutoConfig.for_model(kind, **own)
-        known = _class(transformers, built, configuration.named_class(config))
-        built._attn_implementation = "eager"
-        with torch.device("meta"):
-            return known(built)
+        yield
     except EmbtieError:
         raise
-    except Exception as fault:  # wrong values make the classes raise almost anything
+    except Exception as fault:
         raise EmbtieError(
-            f"No model of type '{kind}' can be built from this configuration "
+            f"No model of type '{config.get('model_type')}' can be built from this configuration "
             f"({type(fault).__name__}).",
             "Check its sizes against the original config.json.",
-        ) from fault
+        ) from None
 
 
 def _plain(value: Any) -> dict[str, Any]:

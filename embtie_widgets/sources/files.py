@@ -18,6 +18,9 @@ class OneFile(Protocol):
     def shape(self, name: str) -> tuple[int, ...]:
         """From the header alone."""
 
+    def dtype(self, name: str) -> str:
+        """From the header alone, as torch calls it where it knows it: "bfloat16"."""
+
     def read(self, name: str) -> torch.Tensor:
         """The tensor as stored, mapped where it can be."""
 

@@ -1,5 +1,6 @@
 """GGUF files: matrices and tokens from one mapped file, quantised ones turned to float32."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ _NAMES = {
     "output_bias": "output.bias",
     "final_norm": "output_norm.weight",
 }
+_PLAIN_NUMBERS = {GGMLQuantizationType.F16: "float16", GGMLQuantizationType.BF16: "bfloat16"}
 _USER_DEFINED, _UNUSED = 4, 5
 _PLAIN_TYPES = (2, 3, _USER_DEFINED)  # unknown, control, and what was put in by hand
 
@@ -81,6 +83,18 @@ def gguf_shapes(path: Path) -> tuple[dict[str, tuple[int, ...]], bool]:
     _refuse_parts(reader, path)
     shapes = {t.name: tuple(int(size) for size in reversed(t.shape)) for t in reader.tensors}
     return shapes, _has_head(reader)
+
+
+def gguf_size(path: Path) -> tuple[int, int, str]:
+    """How many numbers in how many tensors, and what most of them are read as; by the header."""
+    reader = _open(path)
+    _refuse_parts(reader, path)
+    numbers: Counter[str] = Counter()
+    for tensor in reader.tensors:
+        kind = _PLAIN_NUMBERS.get(tensor.tensor_type, "float32")
+        numbers[kind] += int(tensor.n_elements)
+    most = max(numbers, key=lambda kind: numbers[kind], default="float32")
+    return numbers.total(), len(reader.tensors), most
 
 
 def _has_head(reader: GGUFReader) -> bool:

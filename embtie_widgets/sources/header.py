@@ -45,6 +45,11 @@ TORCH = {
 }
 
 
+def dtype_name(dtype: Any) -> str:
+    """What torch calls a dtype of its own or of the format; the format's name where it has none."""
+    return str(TORCH.get(dtype, dtype)).removeprefix("torch.")
+
+
 @dataclass(frozen=True)
 class Slot:
     """Where one tensor lies: its bytes are [start, end) of the file."""

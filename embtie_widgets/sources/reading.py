@@ -17,6 +17,7 @@ from embtie_widgets.sources.header import (
     PREFIX,
     TORCH,
     Slot,
+    dtype_name,
     header_length,
     parse_header,
     refuse_other,
@@ -40,6 +41,10 @@ class TensorFile:
     def shape(self, name: str) -> tuple[int, ...]:
         """From the header alone."""
         return tuple(self._tensors[name][0])
+
+    def dtype(self, name: str) -> str:
+        """From the header alone, as torch calls it where it knows it: "bfloat16"."""
+        return dtype_name(self._tensors[name][1].dtype)
 
     def read(self, name: str) -> torch.Tensor:
         """The tensor, a view of the mapped file where the format allows it."""

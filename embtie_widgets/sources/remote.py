@@ -17,7 +17,13 @@ import torch
 from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.progress import Progress, spoken
 from embtie_widgets.sources import tensor_cache
-from embtie_widgets.sources.header import PREFIX, Slot, header_length, parse_header
+from embtie_widgets.sources.header import (
+    PREFIX,
+    Slot,
+    dtype_name,
+    header_length,
+    parse_header,
+)
 from embtie_widgets.sources.hub_faults import explain, status_of
 from embtie_widgets.sources.listing import Listing
 from embtie_widgets.sources.tensor_cache import Sink
@@ -185,6 +191,10 @@ class RemoteTensors:
     def shape(self, name: str) -> tuple[int, ...]:
         """From the header alone."""
         return self._slots[name].shape
+
+    def dtype(self, name: str) -> str:
+        """From the header alone, as torch calls it where it knows it: "bfloat16"."""
+        return dtype_name(self._slots[name].dtype)
 
     def read(self, name: str) -> torch.Tensor:
         """The tensor as stored: mapped from the local cache, fetched into it before if need be."""

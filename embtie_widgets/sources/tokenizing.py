@@ -1,6 +1,6 @@
 """The tokenizer of a model, as it cuts a text into the tokens of its rows; none of its code runs.
 
-Special tokens are never added, and nothing is padded or cut off.
+Special tokens are added where they are asked for, and nothing is padded or cut off.
 """
 
 import hashlib
@@ -47,10 +47,11 @@ class ModelTokenizer:
         """Of all that it consists of."""
         return hashlib.sha256(self.tokenizer.to_str().encode()).hexdigest()
 
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        """The ids of each text, on all processors."""
+    def encode(self, texts: list[str], special: bool = False) -> list[list[int]]:
+        """The ids of each text, on all processors; `special` adds to each what the model is used
+        to see around a text, such as a sign where it begins."""
         try:
-            found = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+            found = self.tokenizer.encode_batch_fast(texts, add_special_tokens=special)
         except Exception:  # the library raises bare exceptions
             raise EmbtieError(
                 f"The tokenizer of {self.name} fails on this text: it has no token for a part of "
