@@ -43,12 +43,20 @@ def entry_key(request: Request, hashes: Mapping[str, str]) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def kept_or_made(request: Request, hashes: Mapping[str, str], make: Callable[[], Any]) -> Any:
-    """The result kept for this request on these matrices, else the one that `make` gives."""
+def kept_or_made(
+    request: Request,
+    hashes: Mapping[str, str],
+    make: Callable[[], Any],
+    is_whole: Callable[[Any], bool] = lambda result: True,
+) -> Any:
+    """The result kept for this request on these matrices, else the one that `make` gives, which is
+    kept where it `is_whole`."""
     key = entry_key(request, hashes)
     result = recall(key)
     if result is None:
         result = make()
+        if not is_whole(result):
+            return result
         keep(key, result)
     _write(_latest(request), key.encode())
     return result

@@ -1,9 +1,11 @@
-"""Which texts of this machine may be named: all of them by its user, few by a visitor of a page.
+"""Which texts and saved lenses of this machine may be named: all of them by its user, few by a
+visitor of a page.
 
 A list of tokens is a text too: its lines are shown.
 
 On a page served by Voila a visitor may name the bundled text, what lies in the folder that the
 variable EMBTIE_CORPORA names, and, with EMBTIE_DATASETS=on, data sets of the hub; else nothing.
+Saved lenses are those in the folder that EMBTIE_LENSES names.
 """
 
 import os
@@ -12,6 +14,7 @@ from pathlib import Path
 from embtie_widgets.errors import EmbtieError
 
 FOLDER, DATASETS, SERVED = "EMBTIE_CORPORA", "EMBTIE_DATASETS", "EMBTIE_SERVED"
+LENSES = "EMBTIE_LENSES"
 # Voila sets these two for every kernel, those that it starts in advance included.
 _VOILA = ("VOILA_BASE_URL", "VOILA_PREHEAT")
 
@@ -30,7 +33,28 @@ def _local(name: str) -> Path:
 
 def corpus_path(name: str) -> Path:
     """The file or folder that a user or visitor named; in the owner's folder by its bare name."""
-    given, opened = _local(name), os.environ.get(FOLDER, "")
+    refusal = EmbtieError(
+        "On a shared page only texts that its owner has laid out can be counted, and there is "
+        f"none called '{Path(name).name}'.",
+        f"Name the corpus 'bundled', or ask the owner to put the text into the {FOLDER} folder.",
+    )
+    return _opened(name, FOLDER, refusal)
+
+
+def lens_path(name: str) -> Path:
+    """The saved lens that a user or visitor named; in the owner's folder by its bare name."""
+    refusal = EmbtieError(
+        "On a shared page only lenses that its owner has laid out can be loaded, and there is "
+        f"none called '{Path(name).name}'.",
+        f"Train one here, or ask the owner to put it into the {LENSES} folder.",
+    )
+    return _opened(name, LENSES, refusal)
+
+
+def _opened(name: str, variable: str, refusal: EmbtieError) -> Path:
+    """What was named, or lies by that name in the folder of the variable; a visitor gets the
+    latter or the refusal."""
+    given, opened = _local(name), os.environ.get(variable, "")
     if not is_served():
         inside = Path(opened) / given
         return inside if opened and not given.exists() and inside.exists() else given
@@ -42,11 +66,7 @@ def corpus_path(name: str) -> Path:
     except (OSError, RuntimeError):  # a name too long, a circle of links
         pass
     # The same words for what is there and what is not: a visitor learns nothing of the server.
-    raise EmbtieError(
-        "On a shared page only texts that its owner has laid out can be counted, and there is "
-        f"none called '{typed.name}'.",
-        f"Name the corpus 'bundled', or ask the owner to put the text into the {FOLDER} folder.",
-    )
+    raise refusal
 
 
 def token_list_path(name: str, model: str) -> Path:

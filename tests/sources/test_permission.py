@@ -10,14 +10,21 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import CorpusRef, ModelRef
 from embtie_widgets.sources.corpora import Corpus, find_corpus
 from embtie_widgets.sources.load import load
-from embtie_widgets.sources.permission import DATASETS, FOLDER, SERVED, is_served
+from embtie_widgets.sources.permission import (
+    DATASETS,
+    FOLDER,
+    LENSES,
+    SERVED,
+    is_served,
+    lens_path,
+)
 from embtie_widgets.sources.tokenizing import tokenizer_of
 
 
 @pytest.fixture
 def texts(tmp_path: Path, monkeypatch) -> Path:
     """A folder laid out by the owner, a secret beside it; nothing says yet that it is served."""
-    for name in (SERVED, FOLDER, DATASETS, "VOILA_BASE_URL", "VOILA_PREHEAT"):
+    for name in (SERVED, FOLDER, LENSES, DATASETS, "VOILA_BASE_URL", "VOILA_PREHEAT"):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "texts"
     (folder / "more").mkdir(parents=True)
@@ -167,3 +174,33 @@ def test_data_sets_are_opened_where_the_owner_says_so(page, monkeypatch):
     monkeypatch.chdir(page)
     (page / "owner" / "name").mkdir(parents=True)
     assert "not opened" in str(refused("datasets:owner/name"))
+
+
+def test_a_visitor_loads_lenses_from_their_own_folder_alone(page, monkeypatch):
+    folder = page.parent / "lenses"
+    folder.mkdir()
+    for lens in (folder / "mine.safetensors", folder / ".hidden", page / "other.safetensors"):
+        lens.write_bytes(b"x")
+    with pytest.raises(EmbtieError, match="none called"):
+        lens_path("mine.safetensors")
+    monkeypatch.setenv(LENSES, str(folder))
+    assert lens_path("mine.safetensors").read_bytes() == b"x"
+    assert lens_path(str(folder / "mine.safetensors")).read_bytes() == b"x"
+    for name in (
+        "other.safetensors",
+        str(page / "other.safetensors"),
+        ".hidden",
+        "gone",
+        "../texts",
+    ):
+        with pytest.raises(EmbtieError) as caught:
+            lens_path(name)
+        assert f"none called '{Path(name).name}'" in caught.value.message
+        assert str(page.parent) not in str(caught.value)
+
+
+def test_the_user_of_the_machine_may_name_any_lens(texts, monkeypatch):
+    secret = texts.parent / "secret.txt"
+    assert lens_path(str(secret)) == secret
+    monkeypatch.setenv(LENSES, str(texts))
+    assert lens_path("a.txt") == texts / "a.txt"
