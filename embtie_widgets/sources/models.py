@@ -27,6 +27,7 @@ from embtie_widgets.sources.load import load
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.model_hash import state_hash
 from embtie_widgets.sources.offloaded import input_device
+from embtie_widgets.sources.once import read_once
 from embtie_widgets.sources.placing import Placing, checked_precision, offload_folder, place
 from embtie_widgets.sources.quiet import quiet
 from embtie_widgets.sources.sourced import finish
@@ -100,7 +101,7 @@ def open_model(
         return _in_memory(ref)
     known = as_ref(ref)
     pick_device(device)
-    with _alone(progress):
+    with _alone(progress), read_once():
         found = whole.find_whole(known, progress)
         key = (known, found.stamp, device, precision)
         if key not in _open:

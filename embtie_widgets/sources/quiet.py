@@ -16,10 +16,11 @@ def quiet(progress: Progress, stage: str) -> Iterator[None]:
     from transformers.utils import logging
 
     level, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    bar = told(progress, stage)
     hook: Any = getattr(logging, "set_tqdm_hook", None)  # not in the first releases
     logging.set_verbosity(levels.CRITICAL)
     logging.disable_progress_bar()
-    before = hook(lambda _made, args, known: _Told(progress, stage, args, known)) if hook else None
+    before = hook(lambda _made, args, known: bar(*args, **known)) if hook else None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -30,6 +31,25 @@ def quiet(progress: Progress, stage: str) -> Iterator[None]:
         logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()
+
+
+@contextmanager
+def replaced(module: Any, name: str, value: Any) -> Iterator[None]:
+    """Another value under a name of somebody's module, for a while; nothing where there is none."""
+    if not hasattr(module, name):
+        yield
+        return
+    before = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
+def told(progress: Progress, stage: str) -> Any:
+    """What takes the place of `tqdm`."""
+    return lambda *args, **known: _Told(progress, stage, args, known)
 
 
 class _Told:

@@ -10,10 +10,11 @@ from typing import Any
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.sources import language_model, weights
-from embtie_widgets.sources.gguf_file import gguf_size
+from embtie_widgets.sources.gguf_file import for_others, gguf_size
 from embtie_widgets.sources.language_model import Described
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.placing import Placing
+from embtie_widgets.sources.quiet import replaced, told
 from embtie_widgets.sources.weights import Size
 from embtie_widgets.sources.whole import Built, check_head, check_size, from_pretrained
 
@@ -52,7 +53,11 @@ class GgufModel:
         stage: str,
     ) -> Built:
         """The model that transformers makes of the file's own description and weights."""
-        with _alone(self._path) as place:
+        from transformers import modeling_gguf_pytorch_utils as reading
+
+        # The only bar that does not come from the library's own maker of bars.
+        bars = replaced(reading, "tqdm", told(progress, stage))
+        with _alone(self._path) as place, bars, for_others():
             described = self._described(place)
             check_size(described, self.size, self.name)
             return from_pretrained(
