@@ -344,16 +344,14 @@ def _color(result: PairLens | None, side: str) -> str:
 
 def _reasons(result: PairLens | None, measure: str, extent: tuple[float, float]) -> list[_Trace]:
     """Why a curve is not there, framed in its colour, where there would be most room for it."""
-    corner = {"x": 0.98, "xanchor": "right"}
-    if MEASURES[measure].rises:
-        corner = {"x": 0.03, "xanchor": "left"}
+    rises = MEASURES[measure].rises
+    corner = {"x": 0.03, "xanchor": "left"} if rises else {"x": 0.98, "xanchor": "right"}
     lines = [
         float(_scaled(v, measure) / _scaled(extent[1], measure))
         for _, v in _guesses(result, measure)
     ]
     top = min([0.96, *(share - 0.05 for share in lines if share > 0.6)])
     failed = {} if result is None else result.failed
-    corner = {"x": 0.03, "xanchor": "left"} if rises else {"x": 0.98, "xanchor": "right"}
     return [
         {
             "xref": "paper",

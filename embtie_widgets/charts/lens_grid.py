@@ -19,6 +19,7 @@ COLUMNS = 12
 _LETTERS = 9  # of a token, in a cell or below a column
 _PASSAGES = 200
 _PASSAGE_LETTERS = 48
+_CONTEXT = 24  # tokens of the text on either side of the position
 _ROW, _GAP = 24, 76  # pixels: a row of cells, and what stands between two fields
 _STRONGEST = 0.62  # of a cell's colour, so that words on it can be read
 _Trace = dict[str, Any]
@@ -99,6 +100,21 @@ def _top(one: Lens, layer: int, at: int) -> tuple[tuple[str, float], ...]:
     which, shares = readings.top[layer, found[0]], readings.shares[layer, found[0]]
     texts = [display_token(readings.tokens[i], 40) for i in which.tolist()]
     return tuple(zip(texts, shares.tolist(), strict=True))
+
+
+def context(one: Lens, piece: int, place: int) -> tuple[str, str, str]:
+    """What stands before a position, the token there, and what follows, as they are read."""
+    keys = [one.tokens[i] or b"" for i in positions(one, piece).tolist()]
+    if place >= len(keys):
+        return "", "", ""
+    first = max(place - _CONTEXT, 0)
+    return _running(keys[first:place]), display_token(keys[place], 0), _running(keys[place + 1 :])
+
+
+def _running(keys: list[bytes]) -> str:
+    """Some tokens as running text: its spaces are spaces."""
+    whole = b"".join(keys[:_CONTEXT])
+    return display_token(whole, 0).replace("␣", " ") if whole else ""
 
 
 def spec(

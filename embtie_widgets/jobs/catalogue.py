@@ -64,10 +64,10 @@ def find_pair(name: str) -> Pair | None:
     return next((pair for pair in pairs() if pair.name == name), None)
 
 
-def pair_of(a: ModelRef, b: ModelRef, role_b: str) -> Pair | None:
-    """The pair that consists of these, None where none does."""
-    wanted = (a, b, role_b)
-    return next((pair for pair in pairs() if (pair.a, pair.b, pair.role_b) == wanted), None)
+def pair_of(a: ModelRef, b: ModelRef, role_b: str | None = None) -> Pair | None:
+    """The pair that consists of these, with any role of B for None; None where none does."""
+    both = (pair for pair in pairs() if (pair.a, pair.b) == (a, b))
+    return next((pair for pair in both if role_b in (None, pair.role_b)), None)
 
 
 def search(text: str, limit: int = 50) -> list[Hit]:

@@ -7,12 +7,11 @@ from embtie_widgets.machine import available_devices, free_bytes
 __all__ = ["available", "free_bytes"]
 
 
-def available() -> list[str]:
-    """What the device control offers: "auto" first.
+def available(chosen: str = "auto") -> list[str]:
+    """What the device control offers: "auto" first, and what was `chosen` even where it is missing.
 
     Without torch at hand it names what may exist; asking torch costs two seconds, so that waits
     until some work has loaded it.
     """
-    if "torch" not in sys.modules:
-        return ["auto", "cpu"]
-    return ["auto", *available_devices()]
+    found = available_devices() if "torch" in sys.modules else ["cpu"]
+    return list(dict.fromkeys(["auto", *found, chosen]))

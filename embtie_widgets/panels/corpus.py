@@ -1,5 +1,6 @@
-"""Choosing what the tokens are counted in."""
+"""Choosing a text: what the tokens are counted in, or what the models read."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import ipywidgets as w
@@ -10,16 +11,36 @@ from embtie_widgets.panels.fields import fold, labelled
 from embtie_widgets.requests import CorpusRef
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 
-_OTHER = "other"
-_SOURCES = (
+OTHER = "other"
+SOURCES = (
     ("what comes with the models", OWN),
     ("the bundled English text", BUNDLED),
-    ("another text or count file", _OTHER),
+    ("another text or count file", OTHER),
+)
+
+
+@dataclass(frozen=True)
+class CorpusWords:
+    """What a picker says: its label and its choices, and how a text of one's own may be named."""
+
+    label: str
+    source_help: str
+    placeholder: str
+    name_help: str
+    sources: tuple[tuple[str, str], ...]
+
+
+COUNTED = CorpusWords(
+    "Tokens are counted in",
+    "Where the counts come from",
+    "a path, datasets:NAME, or a count file",
+    "A text file, a folder of them, datasets:NAME, or counts as .npy, .json, .csv or .tsv",
+    SOURCES,
 )
 
 
 class CorpusPicker(w.VBox):
-    """A corpus: the models' own counts, the bundled text, or one that is named.
+    """A corpus: what comes with the models, the bundled text, or one that is named.
 
     `value` is the CorpusRef, or what was typed where that is none: its fields as they stand, which
     a request refuses with a sentence.
@@ -27,18 +48,15 @@ class CorpusPicker(w.VBox):
 
     value = t.Union([t.Instance(CorpusRef), t.Dict()])
 
-    def __init__(self, value: CorpusRef) -> None:
+    def __init__(self, value: CorpusRef, words: CorpusWords = COUNTED) -> None:
         self.source = labelled(
-            w.Dropdown(description="Tokens are counted in", options=_SOURCES),
-            "Where the counts come from",
+            w.Dropdown(description=words.label, options=words.sources), words.source_help
         )
         self.name = labelled(
             w.Text(
-                description="its name",
-                placeholder="a path, datasets:NAME, or a count file",
-                continuous_update=False,
+                description="its name", placeholder=words.placeholder, continuous_update=False
             ),
-            "A text file, a folder of them, datasets:NAME, or counts as .npy, .json, .csv or .tsv",
+            words.name_help,
         )
         self.limit = labelled(
             w.FloatText(description="read at most, MB", continuous_update=False),
@@ -67,7 +85,7 @@ class CorpusPicker(w.VBox):
             self._quiet = True
             try:
                 known = value.ref in (OWN, BUNDLED)
-                self.source.value = value.ref if known else _OTHER
+                self.source.value = value.ref if known else OTHER
                 self.name.value = "" if known else value.ref
                 self.limit.value = value.limit_mb
                 self.column.value, self.split.value = value.column, value.split
@@ -78,12 +96,12 @@ class CorpusPicker(w.VBox):
     def _adapt(self) -> None:
         """Show what the source asks for."""
         source = self.source.value
-        self._named.layout.display = "" if source == _OTHER else "none"
+        self._named.layout.display = "" if source == OTHER else "none"
         self.limit.layout.display = "none" if source == OWN else ""
 
     def _edited(self, _change: Any) -> None:
         self._adapt()
-        if self._quiet or (self.source.value == _OTHER and not self.name.value.strip()):
+        if self._quiet or (self.source.value == OTHER and not self.name.value.strip()):
             return  # nothing is asked for before a name is typed
         try:
             self.value = CorpusRef(**self._typed())

@@ -95,21 +95,23 @@ class PairPicker(w.VBox):
     """Model A, which gives In and Out, and model B, one matrix of which is Tied.
 
     `preset` names a pair of the catalogue; a panel asks `chosen` for the request with it, so that
-    models and role change at once, and has `follow` show what pair a request is of.
+    models and role change at once, and has `follow` show what pair a request is of.  Where the
+    models are taken as a `whole`, no matrix of B is chosen.
     """
 
-    def __init__(self, a: ModelRef, b: ModelRef) -> None:
+    def __init__(self, a: ModelRef, b: ModelRef, whole: bool = False) -> None:
+        self._whole = whole
         self.preset = SearchPicker(
             label="Pair", placeholder="a pair of the catalogue", free_text=False, hits=_pairs("")
         ).add_class("ep-ref")
         self.preset.observe(self._search, "query")
-        self.a = ModelPicker("Model A: gives In and Out", a)
-        self.b = ModelPicker("Model B: gives Tied", b)
+        self.a = ModelPicker("Model A" if whole else "Model A: gives In and Out", a)
+        self.b = ModelPicker("Model B" if whole else "Model B: gives Tied", b)
         self.role = labelled(
             w.Dropdown(description="Tied is, in B,", options=_ROLES),
             "Which matrix of B stands for Tied; of two stored ones it can be either",
         )
-        super().__init__([self.preset, self.a, self.b, self.role])
+        super().__init__([self.preset, self.a, self.b, *([] if whole else [self.role])])
 
     def _search(self, _change: Any) -> None:
         self.preset.hits = _pairs(self.preset.query)
@@ -117,27 +119,29 @@ class PairPicker(w.VBox):
     def chosen(self, request: Any) -> Any:
         """The request with the pair that was picked, itself where none was."""
         pair = catalogue.find_pair(self.preset.value)
-        return request if pair is None else replace(request, **_sides(pair))
+        return request if pair is None else replace(request, **self._sides(pair))
+
+    def _sides(self, pair: catalogue.Pair) -> dict[str, Any]:
+        role = {} if self._whole else {"role_b": pair.role_b}
+        return {"a": pair.a, "b": pair.b, **role}
 
     def follow(self, request: Any) -> None:
         """Name the pair that the request is of; nothing where it is none of the catalogue's."""
-        pair = catalogue.pair_of(request.a, request.b, request.role_b)
+        role = None if self._whole else request.role_b
+        pair = catalogue.pair_of(request.a, request.b, role)
         with self.preset.hold_sync():
             self.preset.value = "" if pair is None else pair.name
             self.preset.value_label = "" if pair is None else pair.label
 
     def fields(self) -> dict[str, Field]:
         """The request's fields that this edits."""
-        return {"a": Field(self.a), "b": Field(self.b), "role_b": Field(self.role)}
+        role = {} if self._whole else {"role_b": Field(self.role)}
+        return {"a": Field(self.a), "b": Field(self.b), **role}
 
     def draw(self, result: PairResult) -> None:
         """Offer what only some models need."""
         for picker, facts in zip((self.a, self.b), result.models.values(), strict=False):
             picker.offer_as_tied(facts.get("tied") == "input only" or picker.as_tied.value)
-
-
-def _sides(pair: catalogue.Pair) -> dict[str, Any]:
-    return {"a": pair.a, "b": pair.b, "role_b": pair.role_b}
 
 
 def pair_facts(result: PairResult) -> str:

@@ -147,7 +147,7 @@ class TokenPanel(Panel):
         request = self.state.request
         self.pair = PairPicker(request.a, request.b)
         self.pair.preset.observe(self.callback(self._take_pair), "value")
-        offered = w.Dropdown(description="device", options=_devices(request.device))
+        offered = w.Dropdown(description="device", options=devices.available(request.device))
         self.device = labelled(offered, "Where it is computed")
         fields, sections = self.measure_controls()
         known = {**self.pair.fields(), **fields, "device": Field(self.device)}
@@ -241,7 +241,7 @@ class TokenPanel(Panel):
 
     def prepare(self, request: Any) -> None:
         """Offer a device that was asked for even where it is missing; a run then says so."""
-        self.device.options = _devices(request.device)
+        self.device.options = devices.available(request.device)
 
     def open_card(self, token: int) -> None:
         """Show the card of a token, and the token as clicked in scatter and table; -1 for none."""
@@ -285,12 +285,8 @@ class TokenPanel(Panel):
         self.scatter.scatter.png(stamping(request, result, done), failed, caption=said)
 
     def _offer_devices(self) -> None:
-        offered = _devices(self.request.device)
+        offered = devices.available(self.request.device)
         if list(self.device.options) != offered:
             with self._binding.quiet():
                 self.device.options = offered
                 self.device.value = self.request.device
-
-
-def _devices(chosen: str) -> list[str]:
-    return list(dict.fromkeys([*devices.available(), chosen]))

@@ -194,12 +194,19 @@ class PairLens:
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per model and point."""
+        return self._together({side: lens.to_frame() for side, lens in self.lenses.items()})
+
+    def token_frame(self) -> "pd.DataFrame":
+        """One row per model and position: its token, and the KL in bits at each point."""
+        return self._together({side: lens.token_frame() for side, lens in self.lenses.items()})
+
+    def _together(self, frames: "dict[str, pd.DataFrame]") -> "pd.DataFrame":
         import pandas as pd
 
-        frames = [lens.to_frame() for lens in self.lenses.values()]
-        for side, frame in zip(self.lenses, frames, strict=True):
+        for side, frame in frames.items():
             frame.insert(0, "model", self.models[side].get("name", side))
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        parts = list(frames.values())
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     def facts(self) -> dict[str, Any]:
         """All that is not a number per point: what every export carries."""

@@ -1,4 +1,4 @@
-"""A plotly figure that the kernel tells and the page draws: nothing is reported back.
+"""A plotly figure that the kernel tells and the page draws: it reports clicks, and nothing else.
 
 Plotly's own FigureWidget carries its script, 5 MB, in each figure, and its page answers each change
 with what it drew.  Here the script comes once a page: from the server of the page as a file, and
@@ -35,6 +35,9 @@ class PlotFigure(anywidget.AnyWidget):
     shown      the figure as `show` got it
     figure     the same as packed for the page; one message replaces all of it
     templates  the plotly template of each theme, "light" and "dark"
+    clicked    (trace, place) -> None, called with each point of the figure that is clicked: the
+               number of its trace, and its place there, (row, column) in a heat map; None for
+               figures in which a click means nothing
     """
 
     _esm = script("common.js", "words.js", "picture.js", "figure.js")
@@ -43,6 +46,7 @@ class PlotFigure(anywidget.AnyWidget):
     templates = traitlets.Dict().tag(sync=True)
 
     shown: Mapping[str, Any]
+    clicked: Callable[[int, tuple[int, ...]], None] | None = None
 
     def __init__(self, templates: Mapping[str, Any], figure: Mapping[str, Any]) -> None:
         super().__init__(templates=dict(templates))
@@ -81,6 +85,11 @@ class PlotFigure(anywidget.AnyWidget):
         if content.get("kind") == "script":
             self.send({"kind": "script"}, [plotly_script().read_bytes()])
             return
+        if content.get("kind") == "clicked":
+            place = _place(content.get("curve"), content.get("point"))
+            if self.clicked is not None and place is not None:
+                self.clicked(*place)
+            return
         request = content.get("request", -1)
         if content.get("kind") == "picture":
             self._pictures.take(request, bytes(buffers[0]))
@@ -88,6 +97,13 @@ class PlotFigure(anywidget.AnyWidget):
             self._pictures.hidden(request)
         else:
             self._pictures.fail(request, "The page could not make the picture.")
+
+
+def _place(curve: Any, point: Any) -> tuple[int, tuple[int, ...]] | None:
+    """Where a click was, as the page tells it; None for anything else."""
+    numbers = [curve, *point] if isinstance(point, list) else []
+    good = all(type(n) is int and n >= 0 for n in numbers)
+    return (numbers[0], tuple(numbers[1:])) if good and 2 <= len(numbers) <= 3 else None
 
 
 def _packed(value: Any) -> Any:

@@ -131,7 +131,17 @@ class FigureView {
       const template = unpacked(this.model.get("templates")[pageTheme()] ?? {});
       this.width = this.box.clientWidth;
       await this.Plotly.react(this.box, data, { ...layout, template, width: this.width }, CONFIG);
+      if (!this.hears) this.hear();
     }
+  }
+
+  // A point by the number of its trace and its place there: row and column in a heat map.
+  hear() {
+    this.hears = true;
+    this.box.on("plotly_click", ({ points: [point] }) => {
+      const place = [point.pointNumber].flat();
+      this.model.send({ kind: "clicked", curve: point.curveNumber, point: place });
+    });
   }
 
   fit() {

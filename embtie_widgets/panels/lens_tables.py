@@ -1,0 +1,131 @@
+"""The lens in tables: the numbers of both models, and what they are."""
+
+from typing import Any
+
+from embtie_widgets.charts import lens as chart
+from embtie_widgets.charts.lens_curves import mark
+from embtie_widgets.charts.lens_words import halves, name_of
+from embtie_widgets.panels.words import escape, number, table
+from embtie_widgets.results.lens import Lens, PairLens
+
+_HEAD = (
+    "",
+    "KL at the embedding, bits",
+    "floor",
+    "above the floor",
+    "floor, endless text",
+    "top-1 agreement there",
+    "last-layer check",
+)
+
+
+def headline(result: PairLens) -> str:
+    """The sentence of the panel, what lies beside it, and why a model is missing."""
+    aside = halves(result)
+    more = f'<p class="ep-aside">{escape(aside)}</p>' if aside else ""
+    failed = "".join(
+        f'<div class="ep-alert" role="note"><b>{escape(name_of(result, side))} is not drawn.</b> '
+        f"{escape(why)}</div>"
+        for side, why in result.failed.items()
+    )
+    return f"<p>{escape(chart.headline(result))}</p>{more}{failed}"
+
+
+def numbers(result: PairLens) -> str:
+    """One row per model: how far the embedding is, what no lens could know, and the check."""
+    if not result.lenses:
+        return "<p class='ep-quiet'>The numbers come when a model has been measured.</p>"
+    rows = [_row(result, side, one) for side, one in result.lenses.items()]
+    return table(_HEAD, rows, "the lens by model") + _counted(result)
+
+
+def _row(result: PairLens, side: str, one: Lens) -> list[str]:
+    floor = one.floor
+    known = ["–", "–", "–"]
+    if floor is not None:
+        above = number(floor.lens_bits - floor.bits, 2)
+        known = [_ranged(floor.bits, floor.interval), above, number(floor.estimate, 2)]
+    return [
+        named(result, side),
+        _ranged(one.kl_bits[0], one.intervals[0]),
+        *known,
+        f"{one.agreement[0]:.1%}".replace("%", " %"),
+        f"{one.last_layer_check:.1e}",
+    ]
+
+
+def _ranged(value: float, pair: Any) -> str:
+    return f"{value:.2f} <small>[{pair[0]:.2f}, {pair[1]:.2f}]</small>"
+
+
+def named(result: PairLens, side: str) -> str:
+    """A model with its colour."""
+    color = mark(result, side).color
+    dot = f'<span class="ep-dot" style="background:{color}"></span>'
+    return f"{dot}{escape(name_of(result, side))}"
+
+
+def _counted(result: PairLens) -> str:
+    said = []
+    for side, one in result.lenses.items():
+        if one.floor is not None:
+            said.append(
+                f"{name_of(result, side)}: a lens at the embedding sees {one.floor.sees}; "
+                f"{one.floor.positions:,} positions count, {one.floor.left_out:,} of "
+                f"{one.floor.tokens_left_out:,} rarer cases do not"
+            )
+    note = "Above the floor: over the positions that count for it. "
+    text = f"{note}{'; '.join(said)}." if said else ""
+    return f"<p class='ep-quiet'>{escape(text)}</p>" if text else ""
+
+
+def facts(result: PairLens) -> str:
+    """The two models, the text, hashes, and every note."""
+    models = table(
+        [
+            "",
+            *(f"{side}: {escape(known.get('name', '?'))}" for side, known in result.models.items()),
+        ],
+        [
+            [what, *(cell(known) for known in result.models.values())]
+            for what, cell in _FACTS.items()
+        ],
+        "the two models",
+    )
+    hashes = table(
+        ["SHA-256", ""],
+        [[escape(name), f"<code>{escape(value)}</code>"] for name, value in result.hashes.items()],
+        "models, text and lenses by hash",
+    )
+    notes = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
+    listed = f'<h4>Notes</h4><ul class="ep-notes">{notes}</ul>' if notes else ""
+    return f"{models}<p class='ep-quiet'>{escape(_read(result))}</p>{hashes}{listed}"
+
+
+def _read(result: PairLens) -> str:
+    text = result.text
+    parts = [
+        f"Read: {text.get('name', 'the text')}",
+        f"{text['pieces']:,} pieces" if "pieces" in text else "",
+        f"SHA-256 of the tokens {text['sha256']}" if text.get("sha256") else "",
+    ]
+    return ", ".join(part for part in parts if part) + "."
+
+
+def _text(name: str, missing: str = "–") -> Any:
+    return lambda known: escape(known.get(name) or missing)
+
+
+def _shape(known: dict[str, Any]) -> str:
+    rows, width = known.get("rows"), known.get("width")
+    return f"{rows:,} × {width:,}" if rows and width else "–"
+
+
+_FACTS: dict[str, Any] = {
+    "as stored": _text("tied"),
+    "revision": _text("revision", "as found"),
+    "layers": _text("layers"),
+    "V × d": _shape,
+    "held in": _text("dtype"),
+    "placed": _text("placement"),
+}
