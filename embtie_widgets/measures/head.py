@@ -1,6 +1,7 @@
 """The way from a state of the residual stream to logits, by the model's own pieces in float32."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -77,15 +78,39 @@ class Head:
         made = made if self.projection is None else self.projection(made)
         return made if self.readout.hidden == 1 else made * self.readout.hidden
 
+    def read(self, normed: Tensor, rows: slice = slice(None), out: Tensor | None = None) -> Tensor:
+        """(n, width of U), as `normed` gives it -> (n, V) logits, or those of some rows of U.
+
+        `out` is written to where it is given; no gradients pass then.
+        """
+        # The factor goes to the narrow side: the wide one is passed over as seldom as possible.
+        narrow = normed if self._factor == 1 else normed * self._factor
+        if self._bias is None:
+            made = torch.mm(narrow, self.weight[rows].T, out=out)
+        else:
+            made = torch.addmm(self._bias[rows], narrow, self.weight[rows].T, out=out)
+        cap = self.readout.cap
+        return made if cap is None else torch.mul(torch.tanh(made, out=out), cap, out=out)
+
+    def read_one(self, normed: Tensor, tokens: Tensor) -> Tensor:
+        """(n,) the logit of one token for each state."""
+        made = (normed * self.weight[tokens]).sum(-1) * self._factor
+        made = made if self._bias is None else made + self._bias[tokens]
+        cap = self.readout.cap
+        return made if cap is None else torch.tanh(made) * cap
+
     def logits(self, states: Tensor) -> Tensor:
         """(n, d) -> (n, V), for states before the final norm."""
-        # Factors go to the narrow side: the wide one is passed over as seldom as possible.
-        cap = self.readout.cap
-        factor = self.readout.logits / (1 if cap is None else cap)
-        bias = self.bias if self.bias is None or factor == 1 else self.bias * factor
-        narrow = self.normed(states)
-        made = nn.functional.linear(narrow if factor == 1 else narrow * factor, self.weight, bias)
-        return made if cap is None else torch.tanh(made) * cap
+        return self.read(self.normed(states))
+
+    @property
+    def _factor(self) -> float:
+        """On the logits, as far as it stands before the bend of the cap."""
+        return self.readout.logits / (1 if self.readout.cap is None else self.readout.cap)
+
+    @cached_property
+    def _bias(self) -> Tensor | None:
+        return None if self.bias is None else self.bias * self._factor
 
 
 def refuse_others(model: Any) -> None:

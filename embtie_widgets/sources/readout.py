@@ -17,7 +17,9 @@ from embtie_widgets.sources.live import layout_of
 from embtie_widgets.sources.offloaded import at_hand, input_device
 
 _TOKENS = 5
-_PROBES = (1e-3, -1e-3, 0.5, -2.0, 7.0, 40.0, -300.0, 1e6)
+# Numbers that every type holds exactly; the last one is beyond any cap.
+_PROBES = (2.0**-10, -(2.0**-10), 0.5, -2.0, 7.0, 40.0, -300.0)
+_BEYOND, _BEYOND_IN_HALF = 2.0**20, 2.0**12
 _CLOSE = 1e-4
 
 
@@ -48,8 +50,11 @@ def measure_readout(model: Any) -> Readout:
     before: list[torch.Tensor] = []
     through: list[torch.Tensor] = []
 
-    def leaving(_module: Any, _inputs: Any, made: Any) -> None:
-        before.append(made if isinstance(made, torch.Tensor) else made[0])
+    def leaving(_module: Any, _inputs: Any, made: Any) -> Any:
+        # Its own may be infinite in half precision.
+        alone = isinstance(made, torch.Tensor)
+        before.append(_normal(made if alone else made[0]))
+        return before[-1] if alone else (before[-1], *made[1:])
 
     def crossing(_module: Any, inputs: Any, made: torch.Tensor) -> None:
         through.extend((inputs[0], made))
@@ -65,6 +70,11 @@ def measure_readout(model: Any) -> Readout:
         raise _other(model)
     logits, cap = _after_head(model, head, _later_bias(model, head, layout))
     return Readout(layout.norm, layout.projection, hidden, logits, cap)
+
+
+def _normal(like: torch.Tensor) -> torch.Tensor:
+    drawn = torch.randn(like.shape, generator=torch.Generator().manual_seed(0))
+    return drawn.to(like)
 
 
 def _is_linear(head: Any, entering: torch.Tensor, leaving: torch.Tensor) -> bool:
@@ -85,10 +95,11 @@ def _later_bias(model: Any, head: Any, layout: Layout) -> Any:
 def _after_head(model: Any, head: Any, bias: Any) -> tuple[float, float | None]:
     """Factor and cap, from what the model makes of chosen numbers in place of its head's."""
     chosen: list[torch.Tensor] = []
+    beyond = _BEYOND_IN_HALF if head.weight.dtype == torch.float16 else _BEYOND
 
     def replace(_module: Any, _inputs: Any, made: torch.Tensor) -> torch.Tensor:
-        values = torch.tensor(_PROBES, dtype=torch.float32, device=made.device)
-        at = torch.arange(made.numel(), device=made.device) % len(_PROBES)
+        values = torch.tensor((*_PROBES, beyond), dtype=torch.float32, device=made.device)
+        at = torch.arange(made.numel(), device=made.device) % len(values)
         chosen.append(values[at].view(made.shape))
         instead: torch.Tensor = (chosen[-1] - bias).to(made.dtype)
         return instead
@@ -98,10 +109,10 @@ def _after_head(model: Any, head: Any, bias: Any) -> tuple[float, float | None]:
     if not chosen or chosen[-1].shape != logits.shape:
         raise _other(model)
     z, y = chosen[-1].flatten(), logits.float().flatten()
-    small, large = z.abs() == min(map(abs, _PROBES)), z == max(_PROBES)
+    small, large = z.abs() == _PROBES[0], z == beyond
     factor = float((y[small] / z[small]).mean())
     top = float(y[large].mean())
-    cap = None if abs(top - factor * max(_PROBES)) <= _CLOSE * abs(top) else top
+    cap = None if abs(top - factor * beyond) <= _CLOSE * abs(top) else top
     expected = factor * z if cap is None else cap * torch.tanh(factor * z / cap)
     if not torch.allclose(y, expected, rtol=1e-2, atol=_CLOSE):
         raise _other(model)
@@ -114,7 +125,8 @@ def _factor(before: torch.Tensor, after: torch.Tensor) -> float | None:
         return None
     x, y = before.double().flatten(), after.double().flatten()
     factor = float(x @ y / (x @ x).clamp_min(1e-30))
-    close = torch.allclose(factor * x, y, rtol=1e-3, atol=_CLOSE * float(y.abs().max()))
+    step = max(1e-3, torch.finfo(after.dtype).eps)
+    close = torch.allclose(factor * x, y, rtol=step, atol=_CLOSE * float(y.abs().max()))
     return round(factor, 6) if close else None
 
 
