@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from embtie_widgets.cli import main
-from embtie_widgets.requests import COMPARISONS, AlignRequest, read_request
+from embtie_widgets.requests import COMPARISONS, AlignRequest, LensRequest, read_request
 from embtie_widgets.requests.reading import envelope, to_json
 
 REQUEST = AlignRequest(map="orthogonal", center=False, seed=3)
@@ -175,3 +175,24 @@ def test_the_request_of_the_readme_gives_the_numbers_of_the_readme(
     found = capsys.readouterr().out.split()
     for said, word in zip(promised.split(), found, strict=True):
         assert word == said or float(word) == pytest.approx(float(said), abs=2e-4)
+
+
+def test_a_lens_prints_its_layers_and_leaves_a_table_and_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = LensRequest(lens="logit", positions=300, floor=False)
+    path = written(tmp_path, to_json(request))
+    assert main(["run", path, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    for words in ("nano-untied", "nano-tied", "embedding", "kl_bits"):
+        assert words in said
+    names = {file.name for file in (tmp_path / "out").iterdir()}
+    assert names == {"request.json", "result.json", "table.csv", "figure.html"}
+    table = pd.read_csv(tmp_path / "out" / "table.csv", skiprows=1)
+    for _, part in table.groupby("model"):
+        assert part["point"].iloc[0] == "embedding"
+        assert part["kl_bits"].iloc[0] > 1
+        assert abs(part["kl_bits"].iloc[-1]) < 1e-5
+    facts = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert facts["models"]["B"]["tied"] == "tied"
+    assert read_request(facts["request"]) == request
