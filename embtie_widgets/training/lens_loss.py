@@ -66,7 +66,7 @@ class Divergence:
 
     def target(self, own: Tensor, last: Tensor) -> tuple[Target, Tensor]:
         """From the model's own logits (n, V) and last states (n, d); and the sum of p, (V,)."""
-        means, levels, total = [], [], torch.zeros_like(own[0])
+        means, levels, total = [], [], own.new_zeros(own.shape[1])
         for logits in own.split(self.chunk(own.shape[1])):
             log_p = logits.log_softmax(-1)
             p = log_p.exp()
