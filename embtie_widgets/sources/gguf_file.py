@@ -120,7 +120,7 @@ def _silent(found: Found) -> Found:
     return replace(found, says_tied=None, word="")
 
 
-class _Reader(GGUFReader):  # type: ignore[misc]
+class _Reader(GGUFReader):
     """The library's reader, three times faster: slices of a plain array and not of a mapped one."""
 
     def _get(
@@ -135,7 +135,8 @@ def _open(path: Path) -> GGUFReader:
     with sentences(path):
         known = path.stat()
     key = ("gguf", path.resolve(), known.st_size, known.st_mtime_ns)
-    return once(key, lambda: _parsed(path))
+    reader: GGUFReader = once(key, lambda: _parsed(path))
+    return reader
 
 
 @contextmanager

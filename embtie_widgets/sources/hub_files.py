@@ -90,6 +90,20 @@ class HubFiles:
         known = [remote.to_fetch(tensor) for tensor in tensors if tensor in remote.names()]
         return max(known, default=0) if not remote.in_parts else sum(known)
 
+    def fetch_whole(self, names: list[str]) -> None:
+        """Bring these files into the hub library's cache, if its disk has room for all of them."""
+        _check_space(self.name, "all weights", self.whole_to_fetch(names))
+        for name in names:
+            if name.endswith(".safetensors"):
+                self.path(name)
+            else:
+                self.tensors(name)  # whole, and its hash compared
+
+    def whole_to_fetch(self, names: list[str]) -> int:
+        """How many bytes bringing these files whole would move."""
+        sizes = self.listing.files
+        return sum(sizes[n].size or 0 for n in names if n in sizes and self._cached(n) is None)
+
     def _remote_tensors(self, name: str) -> RemoteTensors:
         if name not in self._remote:
             self._remote[name] = RemoteTensors(self.listing, name, self._progress)
@@ -142,8 +156,8 @@ def _check_space(ref: str, name: str, need: int) -> None:
     free = shutil.disk_usage(there).free if there is not None else need
     if need > free:
         raise Interrupted(
-            f"{name} of '{ref}' needs {spoken(need)}, and the disk of the hub library's cache has "
-            f"{spoken(free)} free.",
+            f"Fetching {name} of '{ref}' takes {spoken(need)}, and the disk of the hub library's "
+            f"cache has {spoken(free)} free.",
             "Free some space, or let HF_HOME name a folder on another disk.",
         )
 

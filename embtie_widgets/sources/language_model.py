@@ -21,7 +21,6 @@ class Described:
 
     kind: Any
     config: Any
-    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -41,8 +40,7 @@ def described(config: Config, name: str) -> Described:
     built = built_config(config)
     with sensible(config):
         kind = decoder_class(built, configuration.named_class(config), name)
-    own = "The repository brings code of its own; it was not run."
-    return Described(kind, built, (own,) if configuration.wants_own_code(config) else ())
+    return Described(kind, built)
 
 
 def decoder_class(built: Any, named: str | None, name: str) -> Any:

@@ -78,7 +78,9 @@ class OpenModel:
 
     @cached_property
     def _of_files(self) -> str:
-        return self._whole.hash() if self._whole is not None else ""
+        # Files that have changed since say nothing about what was opened.
+        found = self._whole
+        return found.hash() if found and found.now() == found.stamp else state_hash(self.model)
 
 
 _open: OrderedDict[Any, OpenModel] = OrderedDict()
@@ -140,6 +142,11 @@ def needed_bytes(
     return found.size.bytes_in(_precision_of(found, device, precision))
 
 
+def bytes_to_fetch(ref: Any, progress: Progress = silent) -> int:
+    """What opening it would move from the hub; its configuration and tokenizer are not counted."""
+    return 0 if live.is_model(ref) else whole.find_whole(as_ref(ref), progress).to_fetch()
+
+
 def model_hash(ref: Any, progress: Progress = silent) -> str:
     """What `OpenModel.hashes` has for the model, without opening it."""
     if live.is_model(ref):
@@ -190,7 +197,7 @@ def _alone(progress: Progress) -> Iterator[None]:
 
 
 def _opened(ref: ModelRef, found: Whole, placing: Placing, progress: Progress) -> OpenModel:
-    found.fetch(progress)
+    found.fetch()
     loaded = load(ref if found.commit is None else replace(ref, revision=found.commit))
     found.check(loaded)
     stage = f"opening {found.name}"
@@ -218,7 +225,7 @@ def _opened(ref: ModelRef, found: Whole, placing: Placing, progress: Progress) -
         placement=placing.sentence,
         tokenizer=tokenizer,
         tokens=loaded.tokens,
-        notes=(*loaded.notes, *found.notes, *_unused(told), *spoken),
+        notes=(*loaded.notes, *_unused(told), *spoken),
         _whole=found,
     )
 

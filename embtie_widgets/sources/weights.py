@@ -77,8 +77,7 @@ def fetch_whole(files: Files, checkpoint: Checkpoint) -> Checkpoint:
     """The same with every weights file on this machine."""
     if not isinstance(files, HubFiles):
         return checkpoint
-    for file in checkpoint.files():
-        files.path(file)
+    files.fetch_whole(checkpoint.files())
     return Checkpoint(files)
 
 

@@ -38,12 +38,17 @@ class Whole(Protocol):
 
     name: str
     commit: str | None
-    notes: tuple[str, ...]
     stamp: Any
     size: Size
     can_wait: bool
 
-    def fetch(self, progress: Progress) -> None:
+    def now(self) -> Any:
+        """The stamp that the files would have now."""
+
+    def to_fetch(self) -> int:
+        """How many bytes have to come from the hub."""
+
+    def fetch(self) -> None:
         """Bring here what is not."""
 
     def hash(self, progress: Progress = silent) -> str:
@@ -94,12 +99,20 @@ class Folder:
         self._checkpoint = Checkpoint(found.files)
         self.size = weights.size_of(self._checkpoint, self.name)
         self._check_blocks()
-        self.notes = (*found.notes, *self._described.notes)
-        self.stamp = self.commit or weights.stamp(
-            [found.files.path(name) for name in ("config.json", *self._checkpoint.files())]
-        )
+        self.stamp = self.now()
 
-    def fetch(self, progress: Progress) -> None:
+    def now(self) -> Any:
+        """The commit at the hub, else what file names, sizes and times say."""
+        names = ("config.json", *self._checkpoint.files())
+        return self.commit or weights.stamp([self._files.path(name) for name in names])
+
+    def to_fetch(self) -> int:
+        """How many bytes of weights have to come from the hub."""
+        files = self._files
+        names = self._checkpoint.files()
+        return files.whole_to_fetch(names) if isinstance(files, HubFiles) else 0
+
+    def fetch(self) -> None:
         """Every weights file, from the hub."""
         self._checkpoint = weights.fetch_whole(self._files, self._checkpoint)
 

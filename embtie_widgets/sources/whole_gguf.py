@@ -25,15 +25,22 @@ class GgufModel:
     """One GGUF file."""
 
     commit: str | None = None
-    notes: tuple[str, ...] = ()
     can_wait = False  # transformers keeps none of its weights on disk
 
     def __init__(self, path: Path) -> None:
         self._path, self.name = path, path.name
         self.size = Size(*gguf_size(path))
-        self.stamp = weights.stamp([path])
+        self.stamp = self.now()
 
-    def fetch(self, progress: Progress) -> None:
+    def now(self) -> Any:
+        """What the file's size and time say."""
+        return weights.stamp([self._path])
+
+    def to_fetch(self) -> int:
+        """Nothing: it is here."""
+        return 0
+
+    def fetch(self) -> None:
         """It is here."""
 
     def hash(self, progress: Progress = silent) -> str:
