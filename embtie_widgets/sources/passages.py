@@ -297,10 +297,9 @@ class _Cut:
         room, number, document = self.length - len(self.special), 0, 0
         for run, last in runs:
             held += run
-            # What is held back may be the end of its document.
-            whole = len(held) // room if last else (len(held) - 1) // room
-            parts = [held[i * room : (i + 1) * room] for i in range(whole)]
-            held = held[whole * room :]
+            whole = len(held) // room * room
+            parts = [held[i : i + room] for i in range(0, whole, room)]
+            held = held[whole:]
             if last and held:
                 parts.append(held)
                 held = []
