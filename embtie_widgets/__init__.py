@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from embtie_widgets.panels.alignment import AlignmentPanel
     from embtie_widgets.panels.checkpoints import CheckpointsPanel
     from embtie_widgets.panels.geometry import GeometryPanel
+    from embtie_widgets.panels.lens import LensPanel
     from embtie_widgets.panels.norms import NormFrequencyPanel
     from embtie_widgets.panels.parameters import ParametersPanel
     from embtie_widgets.requests import (
@@ -53,6 +54,7 @@ _HOME = {
     "EmbtieError": "errors",
     "GeometryPanel": "panels.geometry",
     "GeometryRequest": "requests",
+    "LensPanel": "panels.lens",
     "LensRequest": "requests",
     "ModelRef": "requests",
     "NormFrequencyPanel": "panels.norms",
@@ -94,6 +96,7 @@ __all__ = [
     "EmbtieError",
     "GeometryPanel",
     "GeometryRequest",
+    "LensPanel",
     "LensRequest",
     "ModelRef",
     "NormFrequencyPanel",

@@ -11,12 +11,14 @@ from embtie_widgets.panels.alignment import AlignmentPanel
 from embtie_widgets.panels.checkpoints import CheckpointsPanel
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.geometry import GeometryPanel
+from embtie_widgets.panels.lens import LensPanel
 from embtie_widgets.panels.norms import NormFrequencyPanel
 from embtie_widgets.panels.parameters import ParametersPanel
 from embtie_widgets.requests import (
     AlignRequest,
     CheckpointsRequest,
     GeometryRequest,
+    LensRequest,
     NormFrequencyRequest,
     ParametersRequest,
 )
@@ -26,7 +28,8 @@ _TEXT = """
 <header class="ep-title"><h1>embtie</h1>
 <p>What does weight tying do to a language model's token embeddings? Choose two models
 and see, token by token, whether the tied matrix keeps the directions, neighbours and norms of the
-input or of the output, always next to chance.</p>
+input or of the output, and layer by layer, what each model already knows of its answer; always next
+to chance.</p>
 </header>
 """
 
@@ -44,6 +47,7 @@ TABS = (
     Tab("Alignment", AlignmentPanel, AlignRequest.kind),
     Tab("Neighbours and spectra", GeometryPanel, GeometryRequest.kind),
     Tab("Norm-frequency", NormFrequencyPanel, NormFrequencyRequest.kind),
+    Tab("Lens", LensPanel, LensRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
     Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),
 )

@@ -57,7 +57,7 @@ class TranslatorPicker(w.VBox):
 
     def take(self, content: bytes, name: str) -> None:
         """Use a lens that was uploaded."""
-        self.path.value = self._keep(content, name)
+        self.value = self._keep(content, name)
 
     def _show(self) -> None:
         self._quiet = True

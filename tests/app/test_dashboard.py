@@ -42,6 +42,7 @@ def test_the_dashboard_has_a_tab_for_each_panel_that_works() -> None:
         "Alignment",
         "Neighbours and spectra",
         "Norm-frequency",
+        "Lens",
         "Parameters",
         "Checkpoints",
     ]
