@@ -53,9 +53,7 @@ class CorpusPicker(w.VBox):
             w.Dropdown(description=words.label, options=words.sources), words.source_help
         )
         self.name = labelled(
-            w.Text(
-                description="its name", placeholder=words.placeholder, continuous_update=False
-            ),
+            w.Text(description="its name", placeholder=words.placeholder, continuous_update=False),
             words.name_help,
         )
         self.limit = labelled(
