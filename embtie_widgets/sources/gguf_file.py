@@ -37,6 +37,7 @@ _NAMES = {
     "output_bias": "output.bias",
     "final_norm": "output_norm.weight",
 }
+_BEGINNING = ("llama-bpe", "llama3", "llama-v3")
 _PLAIN_NUMBERS = {GGMLQuantizationType.F16: "float16", GGMLQuantizationType.BF16: "bfloat16"}
 _USER_DEFINED, _UNUSED = 4, 5
 _PLAIN_TYPES = (2, 3, _USER_DEFINED)  # unknown, control, and what was put in by hand
@@ -269,16 +270,30 @@ def gguf_tokenizer(path: Path) -> Tokenizer:
     if tokens and model == "gpt2":
         words = str(_value(reader, "tokenizer.ggml.pre") or "default")
         merges = _listed(reader, "merges", str)
-        return made_tokenizers.byte_level(tokens, merges, kinds, words, path.name)
+        made = made_tokenizers.byte_level(tokens, merges, kinds, words, path.name)
+        return made_tokenizers.with_signs(made, *_signs(reader, tokens, words in _BEGINNING))
     if tokens and model == "llama":
         prefix = _value(reader, "tokenizer.ggml.add_space_prefix")
         scores = _listed(reader, "scores", float) or [0.0] * len(tokens)
         pieces = piece_files.Pieces(tokens, scores, kinds, prefix=prefix is not False)
-        return made_tokenizers.sentencepiece(pieces, path.name)
+        made = made_tokenizers.sentencepiece(pieces, path.name)
+        return made_tokenizers.with_signs(made, *_signs(reader, tokens, True))
     raise EmbtieError(
         f"The tokenizer of {path.name} is of a kind ('{model}') that is not made here.",
         "Name the model's Hugging Face folder or hub id, or give a ready count file.",
     )
+
+
+def _signs(reader: GGUFReader, tokens: list[str], begins: bool) -> tuple[str | None, str | None]:
+    """What goes before and behind each text; `begins` is the kind's habit where nothing is said."""
+    found: list[str | None] = []
+    for name, usual in (("bos", begins), ("eos", False)):
+        flag = _value(reader, f"tokenizer.ggml.add_{name}_token")
+        row = _value(reader, f"tokenizer.ggml.{name}_token_id")
+        wanted = flag if isinstance(flag, bool) else usual
+        inside = isinstance(row, int) and 0 <= row < len(tokens)
+        found.append(tokens[row] if wanted and inside else None)
+    return found[0], found[1]
 
 
 def _listed(reader: GGUFReader, key: str, kind: type) -> list[Any]:

@@ -13,6 +13,7 @@ from tokenizers import (
     models,
     normalizers,
     pre_tokenizers,
+    processors,
 )
 
 from embtie_widgets.errors import EmbtieError
@@ -143,6 +144,18 @@ def _with_special(tokenizer: Tokenizer, tokens: Sequence[str], kinds: Sequence[i
         [AddedToken(t, normalized=False) for t, k in known if k == CONTROL]
     )
     tokenizer.add_tokens([AddedToken(t, normalized=False) for t, k in known if k == USER_DEFINED])
+    return tokenizer
+
+
+def with_signs(tokenizer: Tokenizer, begin: str | None, end: str | None) -> Tokenizer:
+    """Where special tokens are asked for, `begin` goes before each text and `end` after it."""
+    known = [(sign, tokenizer.token_to_id(sign)) for sign in (begin, end) if sign is not None]
+    if any(row is None for _, row in known):
+        return tokenizer
+    single = [*([begin] if begin is not None else []), "$A", *([end] if end is not None else [])]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=single, special_tokens=list(dict(known).items())
+    )
     return tokenizer
 
 

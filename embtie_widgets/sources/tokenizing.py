@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -16,11 +17,11 @@ from weakref import WeakKeyDictionary
 
 from tokenizers import Tokenizer
 
-from embtie_widgets.errors import EmbtieError
+from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources import made_tokenizers, piece_files
-from embtie_widgets.sources.files import Files
+from embtie_widgets.sources.files import Files, optional_json
 from embtie_widgets.sources.load import Place, find, is_gguf
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.permission import token_list_path
@@ -101,7 +102,7 @@ def of_files(files: Files) -> ModelTokenizer:
     if "tokenizer.json" in names:
         made = _of_json(files.path("tokenizer.json"), files.name)
     elif "tokenizer.model" in names:
-        made = _of_pieces(files.path("tokenizer.model"), files.name)
+        made = _with_habit(_of_pieces(files.path("tokenizer.model"), files.name), files)
     elif names & {"vocab.json", "vocab.txt"}:
         made = _converted(files)
     else:
@@ -150,6 +151,32 @@ def _of_pieces(path: Path, name: str) -> Tokenizer:
     if piece_files.is_ranked(data):
         raise EmbtieError(f"{path.name} of '{name}' does not say how it cuts texts.", _SAVE)
     return made_tokenizers.sentencepiece(piece_files.scored_pieces(data, path.name), path.name)
+
+
+def _with_habit(tokenizer: Tokenizer, files: Files) -> Tokenizer:
+    """What the model is used to see around a text: as its settings say, else as Llama does it.
+
+    Pieces do not say so themselves; a tokenizer.json does, and its settings are not asked.
+    """
+    try:
+        value = optional_json(files, "tokenizer_config.json")
+    except Interrupted:
+        raise
+    except EmbtieError:  # damaged settings cost the habit, not the tokenizer
+        value = None
+    settings = value if isinstance(value, Mapping) else {}
+    signs = [
+        _sign(settings.get(f"{name}_token", usual))
+        if settings.get(f"add_{name}_token", begins)
+        else None
+        for name, usual, begins in (("bos", "<s>", True), ("eos", "</s>", False))
+    ]
+    return made_tokenizers.with_signs(tokenizer, *signs)
+
+
+def _sign(told: Any) -> str | None:
+    told = told.get("content") if isinstance(told, Mapping) else told
+    return told if isinstance(told, str) else None
 
 
 def _converted(files: Files) -> Tokenizer:
