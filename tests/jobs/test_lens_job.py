@@ -231,7 +231,8 @@ def test_an_uploaded_lens_is_run_like_one_that_is_named(
     named = keep_upload(trained_lens(trained, "A"), "mine.safetensors")
     assert named.startswith(UPLOADED)
     monkeypatch.setenv("EMBTIE_SERVED", "1")
-    found = ew.run(replace(tuned, translators_a=named, text=words(800), corpus=CorpusRef()))
+    tuned = replace(tuned, text=words(800), corpus=CorpusRef())
+    found = ew.run(replace(tuned, translators_a=named))
     assert found.lenses["A"].settings["translators"] == "saved"
     for wrong in (UPLOADED + "0" * 64, UPLOADED + "../../x"):
         with pytest.raises(EmbtieError, match="not here any more"):
@@ -240,7 +241,7 @@ def test_an_uploaded_lens_is_run_like_one_that_is_named(
         with pytest.raises(EmbtieError, match="expected a"):
             keep_upload(content, name)
     broken = keep_upload(b"x" * 99, "broken.safetensors")
-    result = ew.run(replace(tuned, translators_a=broken, text=words(800), corpus=CorpusRef()))
+    result = ew.run(replace(tuned, translators_a=broken))
     assert list(result.failed) == ["A"]
 
 
