@@ -72,7 +72,7 @@ def trained_lens(result: PairLens, side: str) -> bytes:
             "The translators of this result are not here any more, or were not trained here.",
             "Run it once more with translators that are trained here, then save them.",
         )
-    return learned.translators().to_bytes()
+    return learned.to_bytes()
 
 
 def _folder() -> Path:
