@@ -155,7 +155,7 @@ def _field(
         "name": plain(name_of(result, side)),
         "x": np.arange(len(here)),
         "y": np.arange(len(one.kl_bits)),
-        "z": np.asarray(one.per_token[:, here], "f4"),
+        "z": list(np.asarray(one.per_token[:, here], "f4")),
         "zmin": 0,
         "zmax": highest,
         "xaxis": f"x{number}",

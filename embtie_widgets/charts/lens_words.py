@@ -98,35 +98,26 @@ def headline(result: PairLens) -> str:
         return f"Training the translators: {result.progress}."
     if not result.lenses:
         return "Neither curve can be drawn; the reasons stand in the chart."
-    first = [
-        f"{name_of(result, side)} {one.kl_bits[0]:.2f} bits" for side, one in result.lenses.items()
-    ]
-    if len(first) == 1:
-        return f"At the embedding the lens is from the final answer of {first[0]} away."
+    order = sorted(result.lenses, key=lambda side: -result.lenses[side].kl_bits[0])
+    far, *near = [(name_of(result, s), f"{result.lenses[s].kl_bits[0]:.2f}") for s in order]
+    less = "".join(f", {name} {bits}" for name, bits in near)
     return (
-        f"At the embedding, {_compared(result)}: {' and '.join(first)} from their final answers"
-        f"{_above(result)}."
+        f"At the embedding, {far[0]} is {far[1]} bits from its final answer{less}"
+        f"{_above(result, order)}."
     )
 
 
-def _compared(result: PairLens) -> str:
-    a, b = result.lenses["A"], result.lenses["B"]
-    names = [name_of(result, side) for side in "AB"]
-    apart = a.intervals[0, 0] > b.intervals[0, 1] or b.intervals[0, 0] > a.intervals[0, 1]
-    if not apart:
-        return "the lens is about as far from both models"
-    far, near = names if a.kl_bits[0] > b.kl_bits[0] else names[::-1]
-    return f"the lens is farther from {far} than from {near}"
-
-
-def _above(result: PairLens) -> str:
-    """What of the distance at the embedding no floor excuses, where both floors are known."""
-    floors = [one.floor for one in result.lenses.values()]
-    known = [floor for floor in floors if floor is not None]
+def _above(result: PairLens, order: list[str]) -> str:
+    """Whether the two differ, and what of the distance no floor excuses where both are known."""
+    lenses = [result.lenses[side] for side in order]
+    far, near = lenses[0], lenses[-1]
+    same = len(lenses) == 2 and far.intervals[0, 0] <= near.intervals[0, 1]
+    unclear = ", no clear difference" if same else ""
+    floors = [one.floor for one in lenses]
+    known = [floor.lens_bits - floor.bits for floor in floors if floor is not None]
     if len(known) < 2:
-        return ""
-    above = " and ".join(f"{floor.lens_bits - floor.bits:.2f}" for floor in known)
-    return f"; above what the token alone could ever say, {above} bits"
+        return unclear
+    return f"{unclear}; above the floor, {' and '.join(f'{bits:.2f}' for bits in known)}"
 
 
 def halves(result: PairLens) -> str:
@@ -137,8 +128,9 @@ def halves(result: PairLens) -> str:
         half = (len(one.kl_bits) - 1) // 2
         if half and whole > 0:
             part = float(one.kl_bits[0] - one.kl_bits[half]) / whole
-            said.append(f"{part:.0%} in {name_of(result, side)}".replace("%", " %"))
-    return f"Of the way down, the first half of the layers goes {', '.join(said)}." if said else ""
+            way = "" if said else " of the way"
+            said.append(f"{part:.0%}{way} in {name_of(result, side)}".replace("%", " %"))
+    return f"The first half of the layers covers {' and '.join(said)}." if said else ""
 
 
 def caption(result: PairLens) -> str:
@@ -150,7 +142,7 @@ def caption(result: PairLens) -> str:
         f"{kind.get(str(settings.get('lens')), 'lens')}, {settings.get('mode', 'corrected')} mode",
         _read(result, one),
         "areas: 95 % of the mean over the text" if one is not None else "",
-        *(floor_sentence(result, side).rstrip(".") for side in result.lenses),
+        _floors(result),
         _checks(result),
         f"seed {settings.get('seed', 0)}",
     ]
@@ -166,6 +158,19 @@ def _read(result: PairLens, one: Lens | None) -> str:
         return f"{len(one.ids):,} positions of {name}"
     listed = " and ".join(f"{n:,} ({name_of(result, side)})" for side, n in counts.items())
     return f"{listed} positions of {name}"
+
+
+def _floors(result: PairLens) -> str:
+    """Over what the floors are."""
+    floors = [one.floor for one in result.lenses.values()]
+    known = [floor for floor in floors if floor is not None]
+    if not known:
+        return ""
+    counts = " and ".join(dict.fromkeys(f"{floor.positions:,}" for floor in known))
+    return (
+        f"floors over the {counts} positions whose {known[0].sees} comes at least "
+        f"{known[0].least} times"
+    )
 
 
 def _checks(result: PairLens) -> str:

@@ -8,15 +8,7 @@ from embtie_widgets.charts.lens_words import halves, name_of
 from embtie_widgets.panels.words import escape, number, table
 from embtie_widgets.results.lens import Lens, PairLens
 
-_HEAD = (
-    "",
-    "KL at the embedding, bits",
-    "floor",
-    "above the floor",
-    "floor, endless text",
-    "top-1 agreement there",
-    "last-layer check",
-)
+_HEAD = ("", "KL, embedding", "floor", "above floor", "endless text", "top-1", "check")
 
 
 def headline(result: PairLens) -> str:
@@ -66,17 +58,19 @@ def named(result: PairLens, side: str) -> str:
 
 
 def _counted(result: PairLens) -> str:
-    said = []
+    said = [
+        "KL and floor in bits, at the embedding; above the floor over the positions that count for "
+        "it; endless text is the floor with all the text one could want; check is the largest "
+        "difference from the model's own logits at the last layer."
+    ]
     for side, one in result.lenses.items():
         if one.floor is not None:
             said.append(
                 f"{name_of(result, side)}: a lens at the embedding sees {one.floor.sees}; "
-                f"{one.floor.positions:,} positions count, {one.floor.left_out:,} of "
-                f"{one.floor.tokens_left_out:,} rarer cases do not"
+                f"{one.floor.positions:,} positions count, {one.floor.left_out:,} are of "
+                f"{one.floor.tokens_left_out:,} kinds that come fewer than {one.floor.least} times."
             )
-    note = "Above the floor: over the positions that count for it. "
-    text = f"{note}{'; '.join(said)}." if said else ""
-    return f"<p class='ep-quiet'>{escape(text)}</p>" if text else ""
+    return "".join(f"<p class='ep-quiet'>{escape(text)}</p>" for text in said)
 
 
 def facts(result: PairLens) -> str:
@@ -107,7 +101,6 @@ def _read(result: PairLens) -> str:
     parts = [
         f"Read: {text.get('name', 'the text')}",
         f"{text['pieces']:,} pieces" if "pieces" in text else "",
-        f"SHA-256 of the tokens {text['sha256']}" if text.get("sha256") else "",
     ]
     return ", ".join(part for part in parts if part) + "."
 

@@ -35,7 +35,7 @@ def test_it_opens_with_what_ships(panel: LensPanel, runner: FakeRunner) -> None:
     assert panel.request == LensRequest()
     assert runner.jobs == []
     assert len(panel.chart.shown["data"][1]["x"]) == 5
-    assert "farther from model-tied" in panel.headline.value
+    assert "model-tied is 5.38 bits from its final answer" in panel.headline.value
     assert shown(panel) == ["curves", "grid", "layers", "numbers", "facts"]
     assert panel.pair.preset.value != ""
 
