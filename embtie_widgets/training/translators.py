@@ -6,12 +6,13 @@ package saves, a folder with config.json and params.pt, is read too.
 
 import hashlib
 import json
+import os
 import pickle
 import re
 import struct
-import tempfile
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,16 +72,19 @@ class Translators:
     def save(self, path: str | Path) -> Path:
         """Write one .safetensors file; what was there stays until the new one is whole."""
         target = local_path(path)
+        part = target.with_name(f"{target.name}.{os.getpid()}.part")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as made:
-                made.write(self.to_bytes())
-            Path(made.name).replace(target)
+            part.write_bytes(self.to_bytes())
+            part.replace(target)
         except OSError as error:
             raise EmbtieError(
                 f"The lens cannot be written to '{target.name}': {error.strerror or 'no room'}.",
                 "Name a file in a folder that is yours to write.",
             ) from None
+        finally:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
         return target
 
     def to_bytes(self) -> bytes:

@@ -42,6 +42,17 @@ def test_a_saved_lens_comes_back_bit_for_bit_with_all_that_belongs_to_it(
     assert os.listdir(tmp_path / "new") == ["lens.safetensors"]
 
 
+def test_a_lens_that_cannot_be_written_is_said_to_be_and_leaves_nothing(
+    lens: Translators, tmp_path: Path
+) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "taken", tmp_path / "file" / "lens.safetensors"):
+        with pytest.raises(EmbtieError, match="cannot be written"):
+            lens.save(path)
+    assert sorted(os.listdir(tmp_path)) == ["file", "taken"]
+
+
 def test_translators_are_applied_residually(lens: Translators) -> None:
     x = torch.randn(5, 8)
     expected = x + x @ lens.weights[1].T + lens.biases[1]
