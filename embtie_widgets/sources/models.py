@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ from embtie_widgets.sources import live, whole
 from embtie_widgets.sources.load import load
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.model_hash import state_hash
-from embtie_widgets.sources.offloaded import input_device
+from embtie_widgets.sources.offloaded import at_hand, input_device
 from embtie_widgets.sources.once import read_once
 from embtie_widgets.sources.placing import Placing, checked_precision, offload_folder, place
 from embtie_widgets.sources.quiet import quiet
@@ -272,9 +272,12 @@ def _in_memory(model: Any) -> OpenModel:
     """A transformers model that somebody has: judged like one from files, and left as it is."""
     name = type(model).__name__
     whole.check_live(model, name)
-    loaded = finish(live.read_model(model))
+    with ExitStack() as stack:
+        for ends in (model.get_input_embeddings, model.get_output_embeddings):
+            stack.enter_context(at_hand(ends()))
+        loaded = finish(live.read_model(model))
     whole.check_head(loaded, name)
-    dtype = model.get_input_embeddings().weight.dtype
+    dtype = loaded.input.dtype
     where = {p.device.type for p in model.parameters()} - {"meta"}
     return OpenModel(
         model=model,

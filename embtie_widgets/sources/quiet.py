@@ -11,8 +11,9 @@ from embtie_widgets.progress import Progress
 
 @contextmanager
 def quiet(progress: Progress, stage: str) -> Iterator[None]:
-    """What transformers would draw as a bar goes to `progress`, which may stop it; all as before
-    afterwards."""
+    """What transformers would draw as a bar goes to `progress`, which may stop it, and no code for
+    its modules comes from the hub; all as before afterwards."""
+    from transformers.integrations import hub_kernels
     from transformers.utils import logging
 
     level, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -22,7 +23,7 @@ def quiet(progress: Progress, stage: str) -> Iterator[None]:
     logging.disable_progress_bar()
     before = hook(lambda _made, args, known: bar(*args, **known)) if hook else None
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), replaced(hub_kernels, "_kernels_enabled", False):
             warnings.simplefilter("ignore")
             yield
     finally:

@@ -57,9 +57,13 @@ def size_of(checkpoint: Checkpoint, name: str) -> Size:
 
 
 def read_all(
-    checkpoint: Checkpoint, *, copied: bool, progress: Progress, stage: str
+    checkpoint: Checkpoint, *, kept: torch.dtype | None, progress: Progress, stage: str
 ) -> dict[str, torch.Tensor]:
-    """Every tensor that the files hold, mapped from them or `copied` into memory."""
+    """Every tensor that the files hold, mapped from them.
+
+    Those that would stay as they are, since they are `kept` or no fractions, are copied: a mapped
+    one would change, or end the process, with the file under an open model.  None copies nothing.
+    """
     found, done = {}, 0
     first = {checkpoint.file_of(name): name for name in checkpoint}
     for name in first.values():
@@ -68,7 +72,8 @@ def read_all(
     for name in checkpoint:
         progress(stage, done, total)
         tensor = checkpoint.read(name)
-        found[name] = tensor.clone() if copied else tensor
+        stays = kept is not None and (tensor.dtype == kept or not tensor.is_floating_point())
+        found[name] = tensor.clone() if stays else tensor
         done += tensor.numel()
     return found
 

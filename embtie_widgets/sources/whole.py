@@ -135,10 +135,9 @@ class Folder:
         stage: str,
     ) -> Built:
         """The model, filled from the files' own tensors."""
-        # Mapped ones would change, or end the process, with the file under an open model.
         stays = placing.device.type == "cpu" and not placing.disk
-        copied = stays and self.size.dtype == str(placing.dtype).removeprefix("torch.")
-        state = weights.read_all(self._checkpoint, copied=copied, progress=progress, stage=stage)
+        kept = placing.dtype if stays else None
+        state = weights.read_all(self._checkpoint, kept=kept, progress=progress, stage=stage)
         return from_pretrained(self._described, placing, folder, self.name, state_dict=state)
 
     def _check_blocks(self) -> None:
@@ -236,7 +235,7 @@ def check_head(loaded: Loaded, name: str) -> None:
 def check_live(model: Any, name: str) -> None:
     """An EmbtieError where a model in memory is no decoder of transformers."""
     config = getattr(model, "config", None)
-    if not hasattr(config, "get_text_config") or not callable(getattr(model, "forward", None)):
+    if not (hasattr(config, "get_text_config") and hasattr(model, "get_output_embeddings")):
         raise EmbtieError(
             f"A {type(model).__name__} is no model of transformers, so it cannot be run here.",
             "Give a model made by transformers, with its language-model head.",

@@ -156,6 +156,18 @@ def test_changed_files_are_read_again(tmp_path):
     assert second.hashes["model"] == model_hash(folder)
 
 
+def test_an_open_model_outlives_its_files(tmp_path):
+    model = llama().bfloat16()
+    model.model.norm.float()
+    folder = saved(model, tmp_path / "one")
+    opened = open_model(folder)
+    before = logits_of(opened.model)
+    path = folder / "model.safetensors"
+    path.write_bytes(bytes(path.stat().st_size))
+    assert opened.precision == "float32"
+    assert torch.equal(logits_of(opened.model), before)
+
+
 def test_two_models_are_kept_and_the_third_drives_out_the_oldest(tmp_path):
     folders = [saved(llama(), tmp_path / str(i)) for i in range(3)]
     first, second = open_model(folders[0]), open_model(folders[1])

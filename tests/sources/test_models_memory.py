@@ -96,6 +96,19 @@ def test_states_and_head_of_a_model_that_waits_on_disk_are_those_of_the_plain_on
     assert torch.allclose(last, Head.of(model).logits(one.states[-1]), atol=1e-5)
 
 
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_model_in_memory_may_wait_on_disk(tmp_path, free, tied):
+    folder = saved(llama(**SIZES, tied=tied), tmp_path / "large")
+    plain = open_model(folder)
+    let_go()
+    free(0.3 * needed_bytes(folder))
+    waited = open_model(folder).model
+    handed = open_model(waited)
+    assert handed.tied == plain.tied == ("tied" if tied else "untied")
+    assert handed.hashes == open_model(plain.model).hashes
+    assert torch.equal(logits_of(handed.model), logits_of(plain.model))
+
+
 def test_what_waits_on_disk_goes_with_the_model(tmp_path, cache, free):
     folder = saved(llama(**SIZES), tmp_path / "large")
     free(0.6 * needed_bytes(folder))
