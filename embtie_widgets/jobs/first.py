@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs import lens_cost
 from embtie_widgets.jobs.estimate import experience
-from embtie_widgets.requests import PairRequest, Request
+from embtie_widgets.requests import LensRequest, PairRequest, Request
 from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.results.storage import from_bytes, to_bytes
 
@@ -22,6 +23,7 @@ FILES = {
     "align": "first_result.npz",
     "checkpoints": "first_checkpoints.npz",
     "geometry": "first_geometry.npz",
+    "lens": "first_lens.npz",
     "norm-frequency": "first_norms.npz",
 }
 
@@ -37,6 +39,9 @@ def first_result(request: Request) -> Any | None:
     if isinstance(request, PairRequest):
         for ref, facts in zip((request.a, request.b), result.models.values(), strict=True):
             experience.saw(ref, (facts["rows"], facts["width"]))
+    if isinstance(request, LensRequest):
+        for ref, facts in zip((request.a, request.b), result.models.values(), strict=True):
+            lens_cost.saw(ref, facts)
     return replace(result, settings=result.settings | {"cached": True})
 
 

@@ -4,6 +4,7 @@ from embtie_widgets.results.alignment import Alignment, PairAlignment
 from embtie_widgets.results.checkpoints import CheckpointReport
 from embtie_widgets.results.counts import Counts
 from embtie_widgets.results.geometry import PairGeometry
+from embtie_widgets.results.lens import Lens, PairLens
 from embtie_widgets.results.norms import NormFrequency, PairNorms
 from embtie_widgets.results.pair import PairResult
 from embtie_widgets.results.parameters import ParameterReport, Parameters, Printed
@@ -13,9 +14,11 @@ __all__ = [
     "Alignment",
     "CheckpointReport",
     "Counts",
+    "Lens",
     "NormFrequency",
     "PairAlignment",
     "PairGeometry",
+    "PairLens",
     "PairNorms",
     "PairResult",
     "ParameterReport",

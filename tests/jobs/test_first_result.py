@@ -4,7 +4,7 @@ import pytest
 from embtie_widgets.jobs import first
 from embtie_widgets.jobs.first import FILES, first_result
 from embtie_widgets.jobs.run import run
-from embtie_widgets.requests import AlignRequest, GeometryRequest
+from embtie_widgets.requests import AlignRequest, GeometryRequest, LensRequest
 from embtie_widgets.requests.kinds import KINDS
 from tests.fresh import run_fresh
 
@@ -37,6 +37,23 @@ def test_the_shipped_geometry_is_what_the_shipped_pair_gives_today() -> None:
     for name, one in now.matrices.items():
         spectrum = shipped.matrices[name].spectrum.singular_values
         np.testing.assert_allclose(spectrum, one.spectrum.singular_values, rtol=1e-5)
+
+
+def test_the_shipped_lens_is_what_the_shipped_pair_gives_today() -> None:
+    shipped, now = first_result(LensRequest()), run(LensRequest())
+    assert shipped is not None
+    assert (shipped.hashes, shipped.text, shipped.notes) == (now.hashes, now.text, now.notes)
+    assert shipped.settings == now.settings | {"cached": True}
+    assert (shipped.failed, shipped.progress, shipped.training) == ({}, "", {"A": {}, "B": {}})
+    for side, one in now.lenses.items():
+        then = shipped.lenses[side]
+        assert then.settings["translators"] == "bundled"
+        assert then.tokens == one.tokens
+        np.testing.assert_allclose(then.kl_bits, one.kl_bits, atol=1e-4)
+        np.testing.assert_allclose(then.per_token, one.per_token, atol=1e-3)
+        np.testing.assert_allclose(then.intervals, one.intervals, atol=1e-3)
+        assert then.floor.bits == pytest.approx(one.floor.bits, abs=1e-4)
+        assert then.last_layer_check < 1e-4
 
 
 def test_it_answers_no_other_request() -> None:
