@@ -7,13 +7,16 @@ from typing import Any
 
 import torch
 
+from embtie_widgets.progress import Progress, silent
+
 _HASH_ROWS = 4096
 
 
-def tensor_hash(matrix: torch.Tensor) -> str:
+def tensor_hash(matrix: torch.Tensor, progress: Progress = silent) -> str:
     """sha256 over dtype, shape and the stored bytes, read in blocks."""
     digest = hashlib.sha256(f"{matrix.dtype} {tuple(matrix.shape)} ".encode())
-    for block in matrix.detach().split(_HASH_ROWS):
+    for number, block in enumerate(matrix.detach().split(_HASH_ROWS)):
+        progress("hashing", number * _HASH_ROWS, len(matrix))
         digest.update(raw_bytes(block).cpu().numpy().data)
     return digest.hexdigest()
 

@@ -37,19 +37,20 @@ def run_align(request: AlignRequest, progress: Progress) -> PairAlignment:
 
 
 def _measure(request: AlignRequest, pair: OpenPair, progress: Progress) -> PairAlignment:
-    values = pair.roles.values()
-    checks = {"self-pair cosine": self_pair_cosine(next(iter(values.values())), request.map)}
+    values = pair.roles.values(progress)
+    first = next(iter(values.values()))
+    checks = {"self-pair cosine": self_pair_cosine(first, request.map, progress)}
     found = _compare(request, values, pair.roles, progress)
     scores = {name: result.cosine for name, result in found.items()}
     result = PairAlignment(
         comparisons=found,
-        norms={name: survey(value)[0].numpy() for name, value in values.items()},
+        norms={name: survey(value, progress)[0].numpy() for name, value in values.items()},
         groups=(),
         checks=checks,
         notes=_notes(pair, found),
         **common_fields(request, pair),
     )
-    return replace(result, groups=group_means(groups_of(result), scores))
+    return replace(result, groups=group_means(groups_of(result), scores, (-1.0, 1.0)))
 
 
 def _compare(

@@ -18,6 +18,7 @@ from embtie_widgets.progress import Progress
 from embtie_widgets.requests.geometry import GeometryRequest
 from embtie_widgets.results.geometry import PairGeometry
 from embtie_widgets.results.groups import groups_of
+from embtie_widgets.results.neighbours import KnnOverlap
 
 
 def run_geometry(request: GeometryRequest, progress: Progress) -> PairGeometry:
@@ -27,7 +28,7 @@ def run_geometry(request: GeometryRequest, progress: Progress) -> PairGeometry:
         parts = Parts(request, pair, progress)
         found: PairGeometry = timed(
             work_of(request),
-            lambda: _measure(parts),
+            lambda: _measure(parts, progress),
             gathered=pair.roles.gathered(),
             hint=TOO_LARGE,
             tells=parts.are_new,
@@ -39,14 +40,17 @@ def run_geometry(request: GeometryRequest, progress: Progress) -> PairGeometry:
     return result
 
 
-def _measure(parts: Parts) -> PairGeometry:
+def _measure(parts: Parts, progress: Progress) -> PairGeometry:
     request, values = parts.request, parts.values
     check_k(request.k, len(parts.rows.places), parts.rows.left_out)
-    checks = self_geometry(next(iter(values.values())), request.metric, request.center)
-    overlaps = {
-        name: overlap_of(parts.lists[first], parts.lists[second], request.k, seed=request.seed)
-        for name, (first, second) in parts.wanted.items()
-    }
+    first = next(iter(values.values()))
+    checks = self_geometry(first, request.metric, request.center, progress)
+
+    def overlap(first: str, second: str) -> KnnOverlap:
+        lists = parts.lists[first], parts.lists[second]
+        return overlap_of(*lists, request.k, seed=request.seed, progress=progress)
+
+    overlaps = {name: overlap(*two) for name, two in parts.wanted.items()}
     distances = {name: parts.spectral(two) for name, two in parts.wanted.items() if parts.graphs}
     result = PairGeometry(
         overlaps=overlaps,
@@ -54,7 +58,7 @@ def _measure(parts: Parts) -> PairGeometry:
         spaces=parts.wholes.spaces,
         matrices=parts.wholes.matrices,
         groups=(),
-        norms={name: survey(value)[0].numpy() for name, value in values.items()},
+        norms={name: survey(value, progress)[0].numpy() for name, value in values.items()},
         duplicates={name: lists.duplicates for name, lists in parts.lists.items()},
         usable=parts.rows.mask.numpy(),
         checks=checks,
@@ -62,7 +66,7 @@ def _measure(parts: Parts) -> PairGeometry:
         **common_fields(request, parts.pair),
     )
     scores = {name: one.per_token for name, one in overlaps.items()}
-    return replace(result, groups=group_means(groups_of(result), scores))
+    return replace(result, groups=group_means(groups_of(result), scores, (0.0, 1.0)))
 
 
 def _notes(parts: Parts) -> Iterator[str]:

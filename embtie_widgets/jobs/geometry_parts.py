@@ -72,7 +72,7 @@ class Parts:
     @cached_property
     def values(self) -> dict[str, torch.Tensor]:
         """The matched rows of every matrix, (n, d) each."""
-        return self.pair.roles.values()
+        return self.pair.roles.values(self._progress)
 
     @cached_property
     def wanted(self) -> dict[str, Names]:
@@ -195,7 +195,8 @@ class Parts:
     def _taking_part(self, metric: str, center: bool) -> Rows:
         how = (metric, center)
         if how not in self._rows:
-            self._rows[how] = Rows(*usable_rows(list(self.values.values()), metric, center))
+            matrices = list(self.values.values())
+            self._rows[how] = Rows(*usable_rows(matrices, metric, center, self._progress))
         return self._rows[how]
 
     def _queries(self) -> Vector | None:

@@ -1,6 +1,7 @@
 """From a NormFrequencyRequest to a PairNorms: load, match, count, check, measure."""
 
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -194,7 +195,7 @@ def _measure(
         **common_fields(request, pair) | {"token_counts": counted.of("In")},
     )
     norms = {name: one.norm for name, one in found.items()}
-    return replace(result, groups=group_means(groups_of(result), norms))
+    return replace(result, groups=group_means(groups_of(result), norms, (0.0, math.inf)))
 
 
 def _one(pair: OpenPair, name: str, norms: Vector, counts: Vector, seed: int) -> NormFrequency:

@@ -31,9 +31,10 @@ class Roles:
     hashes: dict[str, str]
     notes: tuple[str, ...]
 
-    def values(self) -> dict[str, torch.Tensor]:
+    def values(self, progress: Progress = silent) -> dict[str, torch.Tensor]:
         """The matched rows of every matrix, (n, d) each, in the order of the match."""
-        return {name: _take(matrix, self.rows[name]) for name, matrix in self.matrices.items()}
+        chosen = ((name, matrix, self.rows[name]) for name, matrix in self.matrices.items())
+        return {name: _take(matrix, rows, progress) for name, matrix, rows in chosen}
 
     def gathered(self) -> int:
         """Bytes of the matched rows that `values` copies; 0 where they are the first ones."""
@@ -83,6 +84,8 @@ class OpenPair:
         return self.roles.hashes | {k: hashlib.sha256(v).hexdigest() for k, v in parts.items()}
 
 
+# So many rows are gathered between two reports.
+_TAKEN = 4096
 _recent: dict[tuple[Any, ...], tuple[object, OpenPair]] = {}
 _lock = threading.Lock()
 
@@ -130,8 +133,10 @@ def _opened(request: PairRequest, progress: Progress) -> OpenPair:
     for ref, loaded in ((request.a, a), (request.b, b)):
         experience.saw(ref, (len(loaded.input), int(loaded.input.shape[1])))
     a, b, swapped = _untied_first(a, b, request.role_b)
+    for loaded in (a, b):
+        loaded.read_hashes(progress)
     progress("matching", 0, 1)
-    matched = match(a, b)
+    matched = match(a, b, progress=progress)
     if not len(matched.rows_a):
         raise EmbtieError(
             f"{a.name} and {b.name} have no token in common.",
@@ -205,9 +210,17 @@ def _roles(a: Loaded, b: Loaded, matched: Match, role: str) -> Roles:
     return Roles(matrices, rows, hashes, tuple(notes))
 
 
-def _take(matrix: torch.Tensor, rows: "np.ndarray[Any, np.dtype[np.int64]]") -> torch.Tensor:
+def _take(
+    matrix: torch.Tensor, rows: "np.ndarray[Any, np.dtype[np.int64]]", progress: Progress
+) -> torch.Tensor:
     """Those rows; a view where they are simply the first ones."""
-    return matrix[: len(rows)] if _first_ones(rows) else matrix[torch.from_numpy(rows)]
+    if _first_ones(rows):
+        return matrix[: len(rows)]
+    taken = matrix.new_empty(len(rows), matrix.shape[1])
+    for start in range(0, len(rows), _TAKEN):
+        progress("taking matched rows", start, len(rows))
+        taken[start : start + _TAKEN] = matrix[torch.from_numpy(rows[start : start + _TAKEN])]
+    return taken
 
 
 def _first_ones(rows: "np.ndarray[Any, np.dtype[np.int64]]") -> bool:

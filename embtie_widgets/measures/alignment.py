@@ -93,7 +93,7 @@ def align_many(
     _check_widths(tensors, pairs, settings, len(next(iter(tensors.values()))))
     matrices, rows, left_out = prepare(tensors, settings.center, progress)
     _check_widths(tensors, pairs, settings, len(rows))
-    plan = Plan(matrices, rows, settings)
+    plan = Plan(matrices, rows, settings, progress)
     fitted = fit_pairs(plan, pairs, progress)
     found = {pair: _score(plan, pair, fitted[pair], left_out, progress) for pair in pairs}
     return {pair: replace(one, hashes=_hashes(plan, pair, values)) for pair, one in found.items()}

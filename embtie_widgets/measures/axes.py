@@ -14,6 +14,7 @@ import torch
 
 from embtie_widgets.measures.matrices import Matrix, Rows
 from embtie_widgets.measures.moments import Arithmetic, accumulate, symmetrise
+from embtie_widgets.measures.pausing import Remembered, product
 from embtie_widgets.measures.triangular import triangle_of
 from embtie_widgets.progress import Progress, silent
 
@@ -113,15 +114,17 @@ def _gram(cloud: Cloud, device: torch.device, progress: Progress) -> tuple[torch
 
 def _of_few_rows(cloud: Cloud, vectors: bool, progress: Progress) -> Axes:
     """With no more rows than columns: from the n x n products of the rows."""
-    rows = cloud.gathered()
+    rows, said = cloud.gathered(), Remembered(progress)
     n = len(rows)
-    progress(f"eigenvectors of {n:,} x {n:,}", 0, 1)
-    sigma, left = _eigen(rows @ rows.T, vectors)
+    said("multiplying", 0, n)
+    gram = product(rows, rows.T, said.again)
+    said(f"eigenvectors of {n:,} x {n:,}", 0, 1)
+    sigma, left = _eigen(gram, vectors)
     if not _is_resolved(sigma[: n - cloud.centred]):
         progress(f"singular values of {n:,} x {rows.shape[1]:,}", 0, 1)
         return _finish(cloud, *_svd(rows, vectors), "svd")
     sigma[n - cloud.centred :] = 0.0
-    right = None if left is None else _orthonormal(rows.T @ left)
+    right = None if left is None else _orthonormal(product(rows.T, left, said.again))
     return _finish(cloud, sigma, right, "gram")
 
 

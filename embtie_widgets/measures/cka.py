@@ -12,7 +12,7 @@ y is tr K tr L / (n - 1) for the plain one and 0 for the debiased one.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,7 +52,7 @@ def cka(
     chosen = {name: (matrix, rows) for name, matrix in matrices.items()}
     products, names = {("x", "y"): ("x", "y")}, ["x", "y"]
     moments = accumulate(chosen, products, names, how, progress, exact_grams=False)
-    sums = kernel_sums(moments.about_own_mean(), moments.shifts(), chosen, how)
+    sums = kernel_sums(moments.about_own_mean(), moments.shifts(), chosen, how, progress)
     found = aligned(sums, ("x", "y"), debiased)
     settings = found.settings | facts(matrices, rows, left_out, how)
     norms = {name: matrix.norms for name, matrix in matrices.items()}
@@ -102,11 +102,12 @@ def kernel_sums(
     shifts: Mapping[str, torch.Tensor],
     chosen: Mapping[str, tuple[Matrix, Rows]],
     how: Arithmetic,
+    progress: Progress = silent,
 ) -> Kernels:
     """From moments about the mean, with the Gram matrix of every matrix; `shifts` as in Moments."""
     squares, own = {}, {}
     for name, (matrix, rows) in chosen.items():
-        squares[name] = _squares(matrix, rows, shifts[name], how)
+        squares[name] = _squares(matrix, rows, shifts[name], how, progress)
         used = matrix.norms if rows.index is None else matrix.norms[rows.index]
         raw = float((used * matrix.scale).square().sum())
         limit = (_ROUNDINGS * torch.finfo(how.dtype).eps) ** 2 * raw
@@ -116,15 +117,16 @@ def kernel_sums(
     return Kernels(about.n, squares, own, cross)
 
 
-def _squares(matrix: Matrix, rows: Rows, shift: torch.Tensor, how: Arithmetic) -> torch.Tensor:
-    like = how.empty()
-    blocks: Iterable[torch.Tensor] = (matrix.block(i, like) for i in rows.blocks())
-    return torch.cat([_lengths(b.sub_(shift.to(like))) for b in blocks]).cpu().double().square()
-
-
-def _lengths(block: torch.Tensor) -> torch.Tensor:
-    found: torch.Tensor = torch.linalg.vector_norm(block, dim=1)
-    return found
+def _squares(
+    matrix: Matrix, rows: Rows, shift: torch.Tensor, how: Arithmetic, progress: Progress
+) -> torch.Tensor:
+    like, lengths, done = how.empty(), [], 0
+    for some in rows.blocks():
+        progress("measuring lengths", done, len(rows))
+        block = matrix.block(some, like).sub_(shift.to(like))
+        lengths.append(torch.linalg.vector_norm(block, dim=1))
+        done += len(block)
+    return torch.cat(lengths).cpu().double().square()
 
 
 def aligned(sums: Kernels, pair: Pair, debiased: bool) -> Cka:

@@ -13,6 +13,7 @@ import torch
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.krylov import BLOCK, Krylov, Multiply, Ritz, gram, turn_rows
+from embtie_widgets.measures.pausing import Remembered, product
 from embtie_widgets.progress import Progress, silent
 
 # Largest residual relative to the smallest wanted magnitude: what it leaves in a sum over the
@@ -25,7 +26,9 @@ _PROBE = 8 * BLOCK
 _DENSE_UP_TO = 1024
 _EXACT_UP_TO = 5_000_000
 _MOST_CYCLES = 200
-_STAGE = "finding eigenvectors"
+# The eigenvectors of so large a small matrix take more than half a second, and cannot be cut.
+_LONG = 1024
+_STAGE, _CHECK = "finding eigenvectors", "checking eigenvectors"
 
 
 @dataclass(frozen=True)
@@ -66,13 +69,16 @@ def largest_pairs(
     device = device or torch.device("cpu")
     room = _room(components)
     if size <= max(_DENSE_UP_TO, 2 * room):
-        return _dense(multiply, size, components, device)
+        return _dense(multiply, size, components, device, progress)
+    said = Remembered(progress)
+    said(_STAGE, 0, components + _GUARD)
     kind = torch.float64 if size * room <= _EXACT_UP_TO else torch.float32
-    space = Krylov(multiply, size, room, torch.empty(0, dtype=kind, device=device), seed)
-    weights, settled = _converge(space, components, progress)
+    like = torch.empty(0, dtype=kind, device=device)
+    space = Krylov(multiply, size, room, like, seed, said.again)
+    weights, settled = _converge(space, components, said)
     vectors, products = space.combined(weights), space.products
     del space
-    values, residuals = _refine(multiply, vectors, progress)
+    values, residuals = _refine(multiply, vectors, said)
     kept = _reaching(values, components, TIED)
     return Eigenpairs(
         values=values[:kept],
@@ -94,8 +100,11 @@ def _room(components: int) -> int:
     return _keep(components) + max(_PROBE, min(2 * components, 512))
 
 
-def _dense(multiply: Multiply, size: int, components: int, device: torch.device) -> Eigenpairs:
+def _dense(
+    multiply: Multiply, size: int, components: int, device: torch.device, progress: Progress
+) -> Eigenpairs:
     whole = multiply(torch.eye(size, dtype=torch.float64, device=device))
+    progress(f"eigenvectors of {size:,} x {size:,}", 0, 1)
     values, vectors = torch.linalg.eigh(whole)
     order = values.abs().argsort(descending=True, stable=True)
     values, vectors = values[order], vectors[:, order]
@@ -133,7 +142,10 @@ def _converge(space: Krylov, components: int, progress: Progress) -> tuple[torch
         while space.has_room(until):
             space.grow()
             progress(_STAGE, settled, components + _GUARD)
+        if space.filled > _LONG:
+            progress(f"eigenvectors of {space.filled:,} x {space.filled:,}", 0, 1)
         ritz = space.ritz()
+        progress(_STAGE, settled, components + _GUARD)
         settled = max(settled, min(_settled(ritz, components), components))
         done = _settled(ritz, components) >= wanted
         reaching = _reaching(ritz.values, components, 10 * TIED)
@@ -163,23 +175,25 @@ def _same(values: torch.Tensor, before: torch.Tensor) -> bool:
 
 
 def _refine(
-    multiply: Multiply, vectors: torch.Tensor, progress: Progress
+    multiply: Multiply, vectors: torch.Tensor, said: Remembered
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Values and residuals, in float64, of the best pairs in the span of these vectors (size, m),
     which are made orthonormal and turned into them in place."""
+    wanted = vectors.shape[1]
+    said(_CHECK, 0, wanted)
     for _ in range(2):
-        squares, axes = torch.linalg.eigh(gram(vectors))
-        turn_rows(vectors, axes / squares.sqrt())
+        squares, axes = torch.linalg.eigh(gram(vectors, said.again))
+        turn_rows(vectors, axes / squares.sqrt(), said.again)
     images = torch.empty_like(vectors)
-    for start in range(0, vectors.shape[1], BLOCK):
+    for start in range(0, wanted, BLOCK):
         part = slice(start, start + BLOCK)
         images[:, part] = multiply(vectors[:, part].contiguous())
-        progress("checking eigenvectors", min(start + BLOCK, vectors.shape[1]), vectors.shape[1])
-    seen = (vectors.T @ images).cpu()
+        said(_CHECK, min(start + BLOCK, wanted), wanted)
+    seen = product(vectors.T, images, said.again).cpu()
     values, axes = torch.linalg.eigh((seen + seen.T) / 2)
     order = values.abs().argsort(descending=True, stable=True)
     values, axes = values[order], axes[:, order]
-    turn_rows(vectors, axes)
-    turn_rows(images, axes)
+    turn_rows(vectors, axes, said.again)
+    turn_rows(images, axes, said.again)
     images.addcmul_(vectors, values.to(vectors.device), value=-1)
     return values, torch.linalg.vector_norm(images, dim=0).cpu()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from embtie_widgets.measures import maps
 from embtie_widgets.measures.matrices import Rows
 from embtie_widgets.measures.moments import Arithmetic, Moments, Pair, accumulate
+from embtie_widgets.measures.pausing import Pause, Remembered
 from embtie_widgets.measures.plan import Plan
 from embtie_widgets.measures.triangular import triangular_factors
 from embtie_widgets.progress import Progress
@@ -53,13 +54,14 @@ def _by_moments(
     chance = _chance(plan, pairs, how, whole, progress) if plan.settings.floor else None
     own = train.about_own_mean() if plan.settings.center else train
     found = {}
+    said = Remembered(progress)
     for number, pair in enumerate(pairs):
-        progress("fitting", number, len(pairs))
-        fits = {"all": _fit(plan, whole, pair, how)}
+        said("fitting", number, len(pairs))
+        fits = {"all": _fit(plan, whole, pair, how, said.again)}
         if plan.can_hold_out(pair):
-            fits["train"] = _fit(plan, own, pair, how)
+            fits["train"] = _fit(plan, own, pair, how, said.again)
         if chance is not None:
-            fits["floor"] = _fit(plan, chance, pair, how)
+            fits["floor"] = _fit(plan, chance, pair, how, said.again)
         found[pair] = Fitted(fits, how)
     return found
 
@@ -87,9 +89,10 @@ def _chance(
     return replace(found, gram=whole.gram, square=whole.square)
 
 
-def _fit(plan: Plan, moments: Moments, pair: Pair, how: Arithmetic) -> maps.Map:
+def _fit(plan: Plan, moments: Moments, pair: Pair, how: Arithmetic, pause: Pause) -> maps.Map:
+    pause()
     rounding = maps.ROUNDING[how.dtype]
-    return maps.fit(plan.settings.map, moments, pair, _ridge(plan, pair), rounding)
+    return maps.fit(plan.settings.map, moments, pair, _ridge(plan, pair), rounding, pause)
 
 
 def _ridge(plan: Plan, pair: Pair) -> float:

@@ -23,6 +23,7 @@ from embtie_widgets.measures.matrices import (
 )
 from embtie_widgets.measures.means import mean_share
 from embtie_widgets.measures.moments import Arithmetic, Moments, Pair, accumulate, symmetrise
+from embtie_widgets.measures.pausing import Pause, Remembered
 from embtie_widgets.measures.spectra import check_center, describe
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.results.spectra import (
@@ -77,11 +78,11 @@ def pair_geometry(
         if name in compared_names:
             basis = subspaces.token_basis(axes, work.cloud(name, center), top, said)
             leading[name] = basis, subspaces.width_basis(axes, top)
-    compared = {}
+    compared, telling = {}, Remembered(progress)
     for number, pair in enumerate(pairs):
-        progress("comparing", number, len(pairs))
+        telling("comparing", number, len(pairs))
         hashes = work.watched({name: values[name] for name in pair})
-        tokens, width = work.overlaps(pair, leading, pair in one_basis, seed)
+        tokens, width = work.overlaps(pair, leading, pair in one_basis, seed, telling.again)
         compared[pair] = SpaceComparison(
             cka=replace(work.cka(pair, False), hashes=hashes),
             debiased_cka=replace(work.cka(pair, True), hashes=hashes),
@@ -122,7 +123,7 @@ class _Work:
         chosen = {name: (matrix, rows) for name, matrix in matrices.items()}
         moments = accumulate(chosen, {pair: pair for pair in pairs}, list(matrices), how, progress)
         about, shifts = moments.about_own_mean(), moments.shifts()
-        kernels = cka.kernel_sums(about, shifts, chosen, how) if pairs else None
+        kernels = cka.kernel_sums(about, shifts, chosen, how, progress) if pairs else None
         return cls(matrices, rows, left_out, center, how, about, shifts, kernels)
 
     def cloud(self, name: str, centred: bool) -> Cloud:
@@ -162,12 +163,18 @@ class _Work:
         return replace(found, settings=found.settings | self._facts(pair))
 
     def overlaps(
-        self, pair: Pair, leading: Mapping[str, Bases], one_basis: bool, seed: int
+        self,
+        pair: Pair,
+        leading: Mapping[str, Bases],
+        one_basis: bool,
+        seed: int,
+        pause: Pause,
     ) -> tuple[SubspaceOverlap, SubspaceOverlap | None]:
         """On the token side, and on the width side where both stand in one basis."""
         settings = self._facts(pair) | {"center": self.center, "seed": seed}
         (x, x_axes), (y, y_axes) = (leading[name] for name in pair)
-        tokens = subspaces.overlap(*subspaces.compare_tokens(x, y, seed), "tokens", settings)
+        found = subspaces.compare_tokens(x, y, seed, pause)
+        tokens = subspaces.overlap(*found, "tokens", settings)
         if not one_basis:
             return tokens, None
         width = subspaces.compare_widths(x_axes, y_axes, seed)

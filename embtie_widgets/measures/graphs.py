@@ -2,12 +2,18 @@
 
 import warnings
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.measures.pausing import Pause, no_pause
 from embtie_widgets.results.alignment import Vector
+
+# So many edges are multiplied with a block at once.
+_MULTIPLIED = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,9 @@ class Graph:
     starts: torch.Tensor
     columns: torch.Tensor
     weights: torch.Tensor
-    _made: dict[torch.dtype, torch.Tensor] = field(default_factory=dict, repr=False, compare=False)
+    _made: dict[torch.dtype, list[torch.Tensor]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -35,37 +43,64 @@ class Graph:
             and torch.equal(self.weights, other.weights)
         )
 
-    def times(self, block: torch.Tensor) -> torch.Tensor:
+    def times(self, block: torch.Tensor, pause: Pause = no_pause) -> torch.Tensor:
         """(n, p): the product with a block (n, p), float32 or float64."""
         if block.dtype not in self._made:
             self._made.clear()
-            self._made[block.dtype] = self._sparse(block.dtype)
-        return self._made[block.dtype] @ block
+            self._made[block.dtype] = [self._sparse(some, block.dtype) for some in self._parts()]
+        found = []
+        for part in self._made[block.dtype]:
+            found.append(part @ block)
+            pause()
+        return found[0] if len(found) == 1 else torch.cat(found)
 
-    def _sparse(self, kind: torch.dtype) -> torch.Tensor:
+    def _parts(self) -> list[slice]:
+        """Its rows, in parts of so many edges that their products take little time."""
+        if self.starts.device.type != "cpu":
+            return [slice(0, len(self))]
+        return _even(self.starts[1:].numpy(), _MULTIPLIED)
+
+    def _sparse(self, rows: slice, kind: torch.dtype) -> torch.Tensor:
+        starts = self.starts[rows.start : rows.stop + 1]
+        edges = slice(int(starts[0]), int(starts[-1]))
         with warnings.catch_warnings():  # torch calls its sparse rows a beta
             warnings.simplefilter("ignore", UserWarning)
-            shape = (len(self), len(self))
-            return torch.sparse_csr_tensor(self.starts, self.columns, self.weights.to(kind), shape)
+            return torch.sparse_csr_tensor(
+                starts - starts[0],
+                self.columns[edges],
+                self.weights[edges].to(kind),
+                (rows.stop - rows.start, len(self)),
+            )
 
 
-def neighbour_graph(lists: Vector, device: torch.device) -> Graph:
+def _even(ends: Vector, most: int) -> list[slice]:
+    """Parts of rows whose edges end there (n,), of about so many edges each."""
+    cuts = np.searchsorted(ends, np.arange(most, int(ends[-1]), most)) + 1
+    edges = np.unique([0, *cuts.tolist(), len(ends)]).tolist()
+    return [slice(*two) for two in pairwise(edges)]
+
+
+def neighbour_graph(lists: Vector, device: torch.device, pause: Pause = no_pause) -> Graph:
     """The graph of neighbour lists (n, k): (A + A^T) / 2 of the binary A of who lists whom.
 
     Entries are row numbers from 0 to n - 1; -1 stands for no neighbour.
     """
     lists = _checked(lists)
-    n = len(lists)
-    into = torch.from_numpy(lists.astype(np.int64)).flatten()
-    out = torch.arange(n).repeat_interleave(lists.shape[1])
-    there = into >= 0
-    out, into = out[there], into[there]
+    n, there = len(lists), lists >= 0
+    starts = np.concatenate([[0], there.sum(1).cumsum()]).astype(np.int32)
+    halves = np.full(int(starts[-1]), 0.5, np.float32)
     # Each listing is an edge of weight 1/2 in both directions; where both list, it is there twice.
-    edges, times = torch.unique(torch.cat([out * n + into, into * n + out]), return_counts=True)
-    starts = torch.zeros(n + 1, dtype=torch.int64)
-    starts[1:] = torch.bincount(edges // n, minlength=n).cumsum(0)
+    listed = csr_array((halves, lists[there].astype(np.int32), starts), shape=(n, n))
+    listed.sum_duplicates()
+    pause()
+    turned = listed.T.tocsr()
+    pause()
+    both = listed + turned
+    pause()
     return Graph(
-        starts.int().to(device), (edges % n).int().to(device), (times.float() / 2).to(device)
+        torch.from_numpy(both.indptr).int().to(device),
+        torch.from_numpy(both.indices).int().to(device),
+        torch.from_numpy(both.data).to(device),
     )
 
 
@@ -88,6 +123,7 @@ class Omnibus:
 
     first: Graph
     second: Graph
+    pause: Pause = no_pause
 
     def __len__(self) -> int:
         return 2 * len(self.first)
@@ -101,8 +137,8 @@ class Omnibus:
         sides = block.new_empty(n, 2 * columns)
         torch.add(upper, lower, alpha=0.5, out=sides[:, :columns])
         torch.mul(upper, 0.5, out=sides[:, columns:])
-        found = self.first.times(sides)
+        found = self.first.times(sides, self.pause)
         torch.mul(lower, 0.5, out=sides[:, :columns])
         torch.add(lower, upper, alpha=0.5, out=sides[:, columns:])
-        found += self.second.times(sides)
+        found += self.second.times(sides, self.pause)
         return torch.cat([found[:, :columns], found[:, columns:]])

@@ -15,6 +15,7 @@ from embtie_widgets.measures.axes import Axes, Cloud, find_axes
 from embtie_widgets.measures.devices import full_float32, pick_device
 from embtie_widgets.measures.matrices import as_matrix
 from embtie_widgets.measures.moments import Arithmetic
+from embtie_widgets.measures.pausing import stripes
 from embtie_widgets.measures.spectra import cloud_of, facts
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.results.spectra import Isotropy
@@ -47,17 +48,19 @@ def isotropy_along(
     """From the right singular vectors of the rows, which must not be centred."""
     assert axes.vectors is not None  # noqa: S101 - the caller asked for them
     how = _arithmetic(cloud, device)
-    vectors = axes.vectors.to(how.empty())
+    vectors, double = axes.vectors.to(how.empty()), how.in_float64().empty()
     sums = torch.full((2, vectors.shape[1]), -torch.inf, dtype=torch.float64)
     done, n = 0, len(cloud.rows)
     with full_float32():
         for rows in cloud.rows.blocks():
             block = cloud.matrix.block(rows, how.empty())
-            along = (block @ vectors).to(how.in_float64().empty()) / cloud.matrix.scale
-            both = torch.stack([along.logsumexp(0), along.neg_().logsumexp(0)])
-            sums = torch.logaddexp(sums, both.cpu())
+            for some in stripes(vectors.shape[1], block.numel(), block.device):
+                progress("measuring isotropy", done, n)
+                along = (block @ vectors[:, some]).to(double) / cloud.matrix.scale
+                both = torch.stack([along.logsumexp(0), along.neg_().logsumexp(0)])
+                sums[:, some] = torch.logaddexp(sums[:, some], both.cpu())
             done += len(block)
-            progress("measuring isotropy", done, n)
+    progress("measuring isotropy", done, n)
     if vectors.shape[1] < cloud.matrix.width:
         sums = torch.cat([sums.reshape(-1), torch.tensor([math.log(n)], dtype=torch.float64)])
     low, high = float(sums.min()), float(sums.max())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.measures.pausing import Pause, no_pause, product
 
 Multiply = Callable[[torch.Tensor], torch.Tensor]
 
@@ -41,8 +42,15 @@ class Krylov:
     """An orthonormal basis (size, room) that grows by products, and the matrix seen in it."""
 
     def __init__(
-        self, multiply: Multiply, size: int, room: int, like: torch.Tensor, seed: int
+        self,
+        multiply: Multiply,
+        size: int,
+        room: int,
+        like: torch.Tensor,
+        seed: int,
+        pause: Pause = no_pause,
     ) -> None:
+        self._pause = pause
         self.room, self.filled, self.products = room, 0, 0
         self._multiply = multiply
         self._generator = torch.Generator().manual_seed(seed)
@@ -70,6 +78,7 @@ class Krylov:
         seen = torch.zeros(end, BLOCK, dtype=torch.float64)
         for low in (first, 0):
             seen[low:] += self._clear(image, low)
+            self._pause()
         self._seen[:end, start:end] = seen
         self._seen[start:end, :end] = seen.T
         self._scale = max(self._scale, float(seen.abs().max()))
@@ -87,7 +96,7 @@ class Krylov:
 
     def restart(self, ritz: Ritz, keep: int, fresh: bool) -> None:
         """Keep so many Ritz vectors, and go on from where they stopped or from a random block."""
-        turn_rows(self._basis, ritz.weights[:, :keep])
+        turn_rows(self._basis, ritz.weights[:, :keep], self._pause)
         self._seen.zero_()
         self._seen.diagonal()[:keep] = ritz.values[:keep]
         self.filled = self._kept = keep
@@ -98,7 +107,8 @@ class Krylov:
         """(size, p) float64: the vectors that these weights (m, p) make of the basis."""
         found = self._basis.new_empty(len(self._basis), weights.shape[1], dtype=torch.float64)
         for rows in _chunks(len(found)):
-            found[rows] = self._basis[rows, : len(weights)] @ weights.to(self._basis)
+            part = self._basis[rows, : len(weights)]
+            found[rows] = product(part, weights.to(self._basis), self._pause)
         return found
 
     def _random(self, columns: int) -> torch.Tensor:
@@ -139,18 +149,18 @@ class Krylov:
         )
 
 
-def gram(block: torch.Tensor) -> torch.Tensor:
+def gram(block: torch.Tensor, pause: Pause = no_pause) -> torch.Tensor:
     """block^T block in float64, on the CPU."""
     wide = block.double()
-    return (wide.T @ wide).cpu()
+    return product(wide.T, wide, pause).cpu()
 
 
-def turn_rows(matrix: torch.Tensor, change: torch.Tensor) -> None:
+def turn_rows(matrix: torch.Tensor, change: torch.Tensor, pause: Pause = no_pause) -> None:
     """Put matrix[:, :m] @ change (m, p), p <= m, in place of the first p columns."""
     within, made = change.shape
     change = change.to(matrix)
     for rows in _chunks(len(matrix)):
-        matrix[rows, :made] = matrix[rows, :within] @ change
+        matrix[rows, :made] = product(matrix[rows, :within], change, pause)
 
 
 def _chunks(size: int) -> Iterator[slice]:

@@ -13,6 +13,7 @@ import torch
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.moments import Moments, Pair, symmetrise
+from embtie_widgets.measures.pausing import Pause, no_pause, product
 from embtie_widgets.measures.polar import Polar, polar_factor
 
 # Relative rounding of a product summed in float64 from blocks of float32 (measured), and of one
@@ -68,9 +69,16 @@ class Map:
         return {"kind": self.kind, **self.facts}
 
 
-def fit(kind: str, moments: Moments, pair: Pair, ridge: float, rounding: float) -> Map:
+def fit(
+    kind: str,
+    moments: Moments,
+    pair: Pair,
+    ridge: float,
+    rounding: float,
+    pause: Pause = no_pause,
+) -> Map:
     """The map of that kind from `pair[0]` to `pair[1]`, fitted on these moments."""
-    return FITS[kind](moments, pair, ridge, rounding)
+    return FITS[kind](moments, pair, ridge, rounding, pause)
 
 
 def check_fit(kind: str, rows: int, widths: tuple[int, int], ridge: float) -> None:
@@ -98,14 +106,14 @@ def check_fit(kind: str, rows: int, widths: tuple[int, int], ridge: float) -> No
         )
 
 
-def _identity(moments: Moments, pair: Pair, ridge: float, rounding: float) -> Map:
+def _identity(moments: Moments, pair: Pair, ridge: float, rounding: float, pause: Pause) -> Map:
     return Map("identity", None, {"shape": [len(moments.sums[name]) for name in pair]})
 
 
-def _orthogonal(moments: Moments, pair: Pair, ridge: float, rounding: float) -> Map:
+def _orthogonal(moments: Moments, pair: Pair, ridge: float, rounding: float, pause: Pause) -> Map:
     cross = moments.cross[pair]
     quick = rounding > ROUNDING[torch.float64]
-    polar = polar_factor(cross, exact=not quick)
+    polar = polar_factor(cross, exact=not quick, pause=pause)
     facts: dict[str, Any] = {"shape": list(cross.shape)}
     if cross.shape[0] == cross.shape[1]:
         facts["determinant"] = int(torch.linalg.slogdet(polar.factor.float()).sign.item())
@@ -138,13 +146,15 @@ def _sketch(weight: torch.Tensor) -> torch.Tensor:
     return sketch.div(_SKETCH**0.5)
 
 
-def _linear(moments: Moments, pair: Pair, ridge: float, rounding: float) -> Map:
+def _linear(moments: Moments, pair: Pair, ridge: float, rounding: float, pause: Pause) -> Map:
     values, vectors = torch.linalg.eigh(symmetrise(moments.gram[pair[0]]))
     values = values.clamp_min(0.0)
     # Below this an eigenvalue of a float64 Gram matrix is rounding, not data.
     kept = values > values.max() * len(values) * _EPS
     inverse = torch.where(kept, 1 / (values + ridge).clamp_min(_LEAST), 0.0)
-    matrix = vectors @ (inverse[:, None] * (vectors.T @ moments.cross[pair]))
+    pause()
+    turned = inverse[:, None] * product(vectors.T, moments.cross[pair], pause)
+    matrix = product(vectors, turned, pause)
     spread = float(values.mean() * inverse.mean())
     lost = 0.0 if ridge > 0 or bool(kept.all()) else math.inf
     error = rounding * spread**0.5 + ROUNDING[torch.float64] * spread + lost
@@ -169,7 +179,7 @@ def _linear_facts(matrix: torch.Tensor, kept: torch.Tensor, sigma: torch.Tensor)
     return {"shape": list(matrix.shape), "rank": int(kept.sum()), "condition": condition}
 
 
-FITS: dict[str, Callable[[Moments, Pair, float, float], Map]] = {
+FITS: dict[str, Callable[[Moments, Pair, float, float, Pause], Map]] = {
     "identity": _identity,
     "orthogonal": _orthogonal,
     "linear": _linear,

@@ -155,11 +155,19 @@ def prepare(
     for name, matrix in values.items():
         norms, total = surveys[name]
         if rows.index is not None:
-            total = torch.stack([_sum_rows(matrix[i].double()) for i in rows.blocks()]).sum(0)
+            total = _sum_listed(matrix, rows, progress)
         mean = total / len(rows) if center else torch.zeros_like(total)
         used = norms if rows.index is None else norms[rows.index]
         matrices[name] = Matrix(matrix, mean, _scale(float(used.max())), norms)
     return matrices, rows, left_out
+
+
+def _sum_listed(values: torch.Tensor, rows: Rows, progress: Progress) -> torch.Tensor:
+    parts: list[torch.Tensor] = []
+    for some in rows.blocks():
+        progress("reading", len(parts) * BLOCK, len(rows))
+        parts.append(_sum_rows(values[some].double()))
+    return torch.stack(parts).sum(0)
 
 
 def check_heights(tensors: Mapping[str, torch.Tensor]) -> None:

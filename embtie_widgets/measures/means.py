@@ -19,6 +19,7 @@ _EPS = torch.finfo(torch.float64).eps
 # Centred rows that are rounded to their type keep a mean: entries of one magnitude are all rounded
 # the same way.  It was measured to be up to a sixth of the type's precision times their length.
 _ROUNDING = 0.25
+_STAGE = "finding the mean row"
 
 
 def center(matrix: Any) -> Any:
@@ -56,18 +57,19 @@ def mean_share(matrix: Any, *, progress: Progress = silent) -> MeanShare:
     values = as_matrix(matrix)
     norms, _ = survey(values, progress)
     finite = norms.isfinite()
-    mu = torch.stack(_mean(values, finite)).sum(0)
+    mu = torch.stack(_mean(values, finite, progress)).sum(0)
     known = norms[finite]
     largest = max(float(known.max()), torch.finfo(torch.float64).tiny)
     rms = float((known / largest).square().mean().sqrt()) * largest
     length = float(torch.linalg.vector_norm(mu / largest)) * largest
     rounding = max(_ROUNDING * torch.finfo(values.dtype).eps, 4 * _EPS)
     none = length <= rounding * rms
+    ratio = math.nan if none else _ratio(values, mu / length, finite, length, progress)
     return MeanShare(
         value=length / float(known.mean()) if rms > 0 else math.nan,
         energy=(length / rms) ** 2 if rms > 0 else math.nan,
         length=length,
-        bound_ratio=math.nan if none else _ratio(values, mu / length, finite, length),
+        bound_ratio=ratio,
         settings={
             "rows": len(norms),
             "rows_used": len(known),
@@ -77,7 +79,9 @@ def mean_share(matrix: Any, *, progress: Progress = silent) -> MeanShare:
     )
 
 
-def _mean(values: torch.Tensor, finite: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _mean(
+    values: torch.Tensor, finite: torch.Tensor, progress: Progress = silent
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The mean of the finite rows as a sum of two float64 vectors (d,), the second a correction."""
     if not bool(finite.any()):
         raise EmbtieError(
@@ -85,21 +89,32 @@ def _mean(values: torch.Tensor, finite: torch.Tensor) -> tuple[torch.Tensor, tor
             "Check the checkpoint; it holds no embedding.",
         )
     zero = torch.zeros(values.shape[1], dtype=torch.float64)
-    high = _mean_about(zero, values, finite)
-    return high, _mean_about(high, values, finite)
+    high = _mean_about(zero, values, finite, progress)
+    return high, _mean_about(high, values, finite, progress)
 
 
-def _mean_about(origin: torch.Tensor, values: torch.Tensor, finite: torch.Tensor) -> torch.Tensor:
+def _mean_about(
+    origin: torch.Tensor, values: torch.Tensor, finite: torch.Tensor, progress: Progress
+) -> torch.Tensor:
     total, n = torch.zeros_like(origin), int(finite.sum())
     for start in range(0, len(values), BLOCK):
+        progress(_STAGE, start, len(values))
         part = values[start : start + BLOCK].cpu().double()
         total += part[finite[start : start + BLOCK]].sub(origin).sum(0)
     return total / n
 
 
 def _ratio(
-    values: torch.Tensor, direction: torch.Tensor, finite: torch.Tensor, length: float
+    values: torch.Tensor,
+    direction: torch.Tensor,
+    finite: torch.Tensor,
+    length: float,
+    progress: Progress,
 ) -> float:
     """From the coordinate of every row along the mean."""
-    along = torch.cat([part.cpu().double() @ direction for part in values.split(BLOCK)])[finite]
+    parts = []
+    for number, part in enumerate(values.split(BLOCK)):
+        progress(_STAGE, number * BLOCK, len(values))
+        parts.append(part.cpu().double() @ direction)
+    along = torch.cat(parts)[finite]
     return float(along.sub(length).abs().max() / along.abs().max())

@@ -13,6 +13,7 @@ import torch
 
 from embtie_widgets.measures.devices import full_float32, has_float64
 from embtie_widgets.measures.matrices import BLOCK, Matrix, Rows
+from embtie_widgets.measures.pausing import Pause, Remembered, stripes
 from embtie_widgets.progress import Progress, silent
 
 Pair = tuple[str, str]
@@ -103,16 +104,21 @@ def accumulate(
     streams = {name: list(rows.blocks()) for name, (_, rows) in chosen.items()}
     found = _zeros({name: matrix for name, (matrix, _) in chosen.items()}, products, grams)
     found.n = len(next(iter(chosen.values()))[1])
+    said = Remembered(progress)
     with full_float32():
         for number in range(len(next(iter(streams.values())))):
-            part = {n: m.block(streams[n][number], like) for n, (m, _) in chosen.items()}
-            _add_block(found, part, products)
+            said("multiplying", number * BLOCK, found.n)
+            part = {}
+            for name, (matrix, _) in chosen.items():
+                part[name] = matrix.block(streams[name][number], like)
+                said.again()
+            _add_block(found, part, products, said.again)
             for name in grams:
                 numbers = streams[name][number]
                 ready = how.exact or not exact_grams
                 block = part[name] if ready else chosen[name][0].block(numbers, double)
-                _add_gram(found.gram[name], block)
-            progress("multiplying", min((number + 1) * BLOCK, found.n), found.n)
+                _add_gram(found.gram[name], block, said.again)
+    said("multiplying", found.n, found.n)
     return found
 
 
@@ -132,22 +138,30 @@ def _zeros(
 
 
 def _add_block(
-    found: Moments, part: Mapping[str, torch.Tensor], products: Mapping[Pair, Pair]
+    found: Moments,
+    part: Mapping[str, torch.Tensor],
+    products: Mapping[Pair, Pair],
+    pause: Pause,
 ) -> None:
     for name, block in part.items():
         found.sums[name] += block.sum(0).cpu()
         found.square[name] += float(torch.linalg.vector_norm(block)) ** 2
     for kept, (source, target) in products.items():
-        found.cross[kept] += (part[source].T @ part[target]).cpu()
+        left, right = part[source].T, part[target]
+        for some in stripes(right.shape[1], left.numel(), right.device):
+            found.cross[kept][:, some] += (left @ right[:, some]).cpu()
+            pause()
 
 
-def _add_gram(total: torch.Tensor, block: torch.Tensor, panels: int = 8) -> None:
+def _add_gram(total: torch.Tensor, block: torch.Tensor, pause: Pause, panels: int = 8) -> None:
     """Add block^T block by its upper panels only: the lower ones mirror them (`symmetrise`)."""
     width = block.shape[1]
     step = max(-(-width // panels), 64)
     for left in range(0, width, step):
-        stripe = block[:, left : left + step]
-        total[left : left + step, left:] += (stripe.T @ block[:, left:]).cpu()
+        stripe, others = block[:, left : left + step].T, block[:, left:]
+        for some in stripes(others.shape[1], stripe.numel(), block.device):
+            total[left : left + step, left:][:, some] += (stripe @ others[:, some]).cpu()
+            pause()
 
 
 def symmetrise(gram: torch.Tensor) -> torch.Tensor:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
+from embtie_widgets.measures.pausing import Pause, Remembered
 from embtie_widgets.measures.points import Points, piece
 from embtie_widgets.measures.screening import STAGE, Candidates, screen, screen_some
 from embtie_widgets.progress import Progress, silent
@@ -40,7 +41,7 @@ def nearest_lists(
     lists = asked.new_empty(len(asked), 0)
     if few:
         lists = _search(distinct, few, asked, device, progress)
-    wide = _with_equals(points, distinct, groups, k, asked, lists)[line]
+    wide = _with_equals(points, distinct, groups, k, asked, lists, progress)[line]
     # One place more than k, for the point itself.
     others = (wide == asking[:, None]).int().argsort(dim=1, stable=True)[:, :k]
     return wide.gather(1, others)
@@ -82,6 +83,7 @@ def _with_equals(
     k: int,
     asked: torch.Tensor,
     lists: torch.Tensor,
+    progress: Progress,
 ) -> torch.Tensor:
     """(m, k + 1) points nearest to the distinct points `asked` (m,), those equal to it among them,
     from their lists (m, few) of distinct points."""
@@ -90,7 +92,9 @@ def _with_equals(
     several = groups.counts > 1
     touched = several[asked] | several[lists].any(1) | (lists.shape[1] < k)
     together = max(1, piece(points.width) // (k + 1))
-    for some in touched.nonzero()[:, 0].split(together):
+    rows = touched.nonzero()[:, 0]
+    for number, some in enumerate(rows.split(together)):
+        progress("placing equal rows", number * together, len(rows))
         here = torch.cat([asked[some, None], lists[some]], 1)
         others, near = groups.spread(here, distinct.nearness(asked[some], here), k + 1)
         wide[some] = ordered(points, groups.firsts[asked[some]], others, near, k + 1)
@@ -125,17 +129,23 @@ def _ranked(
     """(m, k) the candidates in the order of their exact nearness; nothing for incomplete rows."""
     lists = torch.zeros(len(asking), k, dtype=torch.int64)
     whole = found.complete.nonzero()[:, 0]
+    said = Remembered(progress)
     for number, some in enumerate(whole.split(_RANKED) if len(whole) else ()):
-        progress("ranking neighbours", number * _RANKED, len(whole))
+        said("ranking neighbours", number * _RANKED, len(whole))
         width = max(k, int(found.real[some].sum(1).max()))
         ids, real = found.ids[some, :width].long(), found.real[some, :width]
         together = max(1, 4 * piece(points.width) // width)
         pieces = zip(asking[some].split(together), ids.split(together), strict=True)
-        near = torch.cat([points.nearness(*pair) for pair in pieces]).masked_fill_(
-            ~real, -torch.inf
-        )
+        near = torch.cat([_near(points, *pair, said.again) for pair in pieces])
+        near.masked_fill_(~real, -torch.inf)
         lists[some] = ordered(points, asking[some], ids, near, k)
     return lists
+
+
+def _near(points: Points, rows: torch.Tensor, others: torch.Tensor, pause: Pause) -> torch.Tensor:
+    """Their nearness, and a pause."""
+    pause()
+    return points.nearness(rows, others)
 
 
 def exact_lists(
@@ -143,14 +153,14 @@ def exact_lists(
 ) -> torch.Tensor:
     """(m, k): the same as `nearest_lists`, straight from all values: slow for many points."""
     everyone = torch.arange(len(points))
-    lists = torch.zeros(len(asking), k, dtype=torch.int64)
+    lists, said = torch.zeros(len(asking), k, dtype=torch.int64), Remembered(progress)
     for done, one in enumerate(asking.tolist()):
+        said(STAGE, done, len(asking))
         row = torch.tensor([one])
         parts = everyone.split(piece(points.width))
-        near = torch.cat([points.nearness(row, some[None]) for some in parts], 1)
+        near = torch.cat([_near(points, row, some[None], said.again) for some in parts], 1)
         near[0, one] = -torch.inf
         lists[done] = ordered(points, row, everyone[None], near, k)[0]
-        progress(STAGE, done + 1, len(asking))
     return lists
 
 

@@ -19,6 +19,8 @@ from embtie_widgets.results.alignment import Vector
 from embtie_widgets.results.neighbours import KnnOverlap, NeighbourLists, Neighbours
 
 METRICS = ("cosine", "euclidean")
+# So many numbers of each side are put in order at once.
+_SORTED = 1_000_000
 
 
 def nearest(
@@ -90,7 +92,7 @@ def _lists(
 ) -> NeighbourLists:
     """What was asked, all of it checked."""
     k = settings["k"]
-    points = points_of(matrix, usable, settings["metric"], settings["center"])
+    points = points_of(matrix, usable, settings["metric"], settings["center"], progress)
     taking = usable[asked]
     number = usable.cumsum(0) - 1
     first = first_equals(matrix, usable, progress)
@@ -142,7 +144,8 @@ def knn_overlap(
     )
     norms = {name: survey(matrix)[0] for name, matrix in matrices.items()}
     hashes = watched({"x": x, "y": y}, norms)
-    return replace(overlap_of(first, second, k, seed=seed), hashes=hashes)
+    found = overlap_of(first, second, k, seed=seed, progress=progress)
+    return replace(found, hashes=hashes)
 
 
 def sampled_rows(usable: Any, sample: int, seed: int) -> Any:
@@ -154,7 +157,12 @@ def sampled_rows(usable: Any, sample: int, seed: int) -> Any:
 
 
 def overlap_of(
-    first: NeighbourLists, second: NeighbourLists, k: int, *, seed: int = 0
+    first: NeighbourLists,
+    second: NeighbourLists,
+    k: int,
+    *,
+    seed: int = 0,
+    progress: Progress = silent,
 ) -> KnnOverlap:
     """The share of the first k of their neighbours that two matrices have in common.
 
@@ -162,11 +170,8 @@ def overlap_of(
     """
     _check_lists(first, second, k)
     asked = first.rows[:, 0] >= 0
-    pair = np.concatenate([first.rows[asked, :k], second.rows[asked, :k]], axis=1)
-    pair.sort(axis=1)
-    common = (pair[:, 1:] == pair[:, :-1]).sum(1)
     per_token = np.full(len(first.usable), np.nan)
-    per_token[first.queries[asked]] = common / k
+    per_token[first.queries[asked]] = _common(first, second, asked, k, progress) / k
     known = per_token[np.isfinite(per_token)]
     shared = ("metric", "center", "rows", "rows_used", "rows_left_out", "device")
     return KnnOverlap(
@@ -182,6 +187,22 @@ def overlap_of(
             "seed": seed,
         },
     )
+
+
+def _common(
+    first: NeighbourLists, second: NeighbourLists, asked: Vector, k: int, progress: Progress
+) -> Vector:
+    """(m,) how many of their first k neighbours the asked rows have in common."""
+    places = np.flatnonzero(asked)
+    common = np.zeros(len(places), np.int64)
+    step = max(1, _SORTED // k)
+    for start in range(0, len(places), step):
+        progress("comparing neighbours", start, len(places))
+        some = places[start : start + step]
+        pair = np.concatenate([first.rows[some, :k], second.rows[some, :k]], axis=1)
+        pair.sort(axis=1)
+        common[start : start + step] = (pair[:, 1:] == pair[:, :-1]).sum(1)
+    return common
 
 
 def _check_lists(first: NeighbourLists, second: NeighbourLists, k: int) -> None:

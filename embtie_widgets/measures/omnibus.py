@@ -23,6 +23,7 @@ from embtie_widgets.measures.hashes import watched
 from embtie_widgets.measures.matrices import as_matrix, check_heights, survey
 from embtie_widgets.measures.neighbours import neighbour_lists
 from embtie_widgets.measures.participants import check_k, usable_rows
+from embtie_widgets.measures.pausing import Remembered
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.results.alignment import Vector
 from embtie_widgets.results.spectral import SpectralDistance
@@ -97,12 +98,13 @@ def omnibus_distance(
             "Make both of the same rows.",
         )
     _check_components(components, len(first))
-    graphs = [neighbour_graph(lists, where) for lists in (first, second)]
-    solve = _Solver(components, where, seed, progress)
+    said = Remembered(progress)
+    graphs = [_graph(lists, where, said) for lists in (first, second)]
+    solve = _Solver(components, where, seed, said)
     distance, pairs = solve(*graphs)
     chance = None
     if floor:
-        chance, _ = solve(graphs[0], neighbour_graph(_permuted(second, seed), where))
+        chance, _ = solve(graphs[0], _graph(_permuted(second, seed), where, said))
     magnitudes = pairs.values.abs()
     return SpectralDistance(
         distance=distance,
@@ -126,18 +128,21 @@ def omnibus_distance(
     )
 
 
+def _graph(lists: Vector, device: torch.device, said: Remembered) -> Graph:
+    said("joining neighbours", 0, 1)
+    return neighbour_graph(lists, device, said.again)
+
+
 class _Solver:
     """Distances of pairs of graphs, all with the same settings."""
 
-    def __init__(
-        self, components: int, device: torch.device, seed: int, progress: Progress
-    ) -> None:
+    def __init__(self, components: int, device: torch.device, seed: int, said: Remembered) -> None:
         self._components, self._device = components, device
-        self._seed, self._progress = seed, progress
+        self._seed, self._said = seed, said
 
     def __call__(self, first: Graph, second: Graph) -> tuple[float, Eigenpairs]:
         """The distance, and the eigenpairs that it comes from."""
-        omnibus = Omnibus(first, second)
+        omnibus = Omnibus(first, second, self._said.again)
         with full_float32():
             pairs = largest_pairs(
                 omnibus,
@@ -145,7 +150,7 @@ class _Solver:
                 self._components,
                 device=self._device,
                 seed=self._seed,
-                progress=self._progress,
+                progress=self._said,
             )
         if first.same(second):
             return 0.0, pairs

@@ -34,7 +34,8 @@ def usable_rows(
     while True:
         kept = usable.clone()
         for matrix, length in zip(matrices, norms, strict=True):
-            kept &= _has_direction(matrix, length, usable) if center else length != 0
+            some = _has_direction(matrix, length, usable, progress) if center else length != 0
+            kept &= some
         if bool((kept == usable).all()) or not kept.any():
             break
         usable = kept
@@ -42,22 +43,28 @@ def usable_rows(
     return kept, left_out
 
 
-def mean_of(matrix: torch.Tensor, usable: torch.Tensor) -> torch.Tensor:
+def mean_of(
+    matrix: torch.Tensor, usable: torch.Tensor, progress: Progress = silent
+) -> torch.Tensor:
     """(d,) float64 on the CPU: the mean of these rows."""
     total = torch.zeros(matrix.shape[1], dtype=torch.float64)
     for start in range(0, len(matrix), BLOCK):
         part = matrix[start : start + BLOCK].cpu().double()
         total += part[usable[start : start + BLOCK]].sum(0)
+        progress("reading", min(start + BLOCK, len(matrix)), len(matrix))
     return total / max(1, int(usable.sum()))
 
 
-def _has_direction(matrix: torch.Tensor, norms: torch.Tensor, usable: torch.Tensor) -> torch.Tensor:
-    mean = mean_of(matrix, usable)
+def _has_direction(
+    matrix: torch.Tensor, norms: torch.Tensor, usable: torch.Tensor, progress: Progress
+) -> torch.Tensor:
+    mean = mean_of(matrix, usable, progress)
     limits = _ROUNDING * torch.maximum(norms, mean.norm())
     parts = []
     for start in range(0, len(matrix), BLOCK):
         part = matrix[start : start + BLOCK].cpu().double() - mean
         parts.append(torch.linalg.vector_norm(part, dim=1) > limits[start : start + BLOCK])
+        progress("reading", min(start + BLOCK, len(matrix)), len(matrix))
     return torch.cat(parts)
 
 
@@ -74,12 +81,21 @@ def first_equals(
         progress("comparing rows", min(start + BLOCK, len(matrix)), len(matrix))
     first = torch.arange(len(matrix))
     for rows in groups.values():
-        if len(rows) > 1:
-            _, same = matrix[rows].cpu().unique(dim=0, return_inverse=True)
-            numbers = torch.tensor(rows)
-            lowest = torch.full((len(rows),), len(matrix)).scatter_reduce(0, same, numbers, "amin")
-            first[numbers] = lowest[same]
+        left = torch.tensor(rows)
+        while len(left) > 1:  # once, unless unlike rows share a hash
+            same = _equal(matrix, left, progress)
+            first[left[same]] = left[0]
+            left = left[~same]
     return first
+
+
+def _equal(matrix: torch.Tensor, rows: torch.Tensor, progress: Progress) -> torch.Tensor:
+    """Whether each of these rows (m,) holds the same values as the first of them."""
+    parts = []
+    for number, some in enumerate(rows.split(BLOCK)):
+        progress("comparing rows", min(number * BLOCK, len(rows)), len(rows))
+        parts.append((matrix[some] == matrix[rows[0]]).all(1).cpu())
+    return torch.cat(parts)
 
 
 def check_k(k: int, usable: int, left_out: dict[str, int]) -> None:

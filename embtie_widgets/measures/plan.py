@@ -8,9 +8,10 @@ import torch
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.devices import pick_device
 from embtie_widgets.measures.maps import check_fit
-from embtie_widgets.measures.matrices import Matrix, Rows
+from embtie_widgets.measures.matrices import BLOCK, Matrix, Rows
 from embtie_widgets.measures.moments import Arithmetic, Pair
 from embtie_widgets.measures.scoring import Side
+from embtie_widgets.progress import Progress, silent
 
 # Up to this many multiplications float64 costs well under a second, so it is simply used.
 _EXACT_UP_TO = 5e9
@@ -54,6 +55,7 @@ class Plan:
     matrices: dict[str, Matrix]
     rows: Rows
     settings: Settings
+    progress: Progress = silent
 
     @cached_property
     def _order(self) -> tuple[torch.Tensor, torch.Tensor, int]:
@@ -121,8 +123,11 @@ class Plan:
         if not self.settings.center:
             return {}
         like = torch.empty(0, dtype=torch.float64)
-        return {
-            name: torch.stack([matrix.block(i, like).sum(0) for i in self.train.blocks()]).sum(0)
-            / len(self.train)
-            for name, matrix in self.matrices.items()
-        }
+        found = {}
+        for name, matrix in self.matrices.items():
+            sums: list[torch.Tensor] = []
+            for some in self.train.blocks():
+                self.progress("reading", len(sums) * BLOCK, len(self.train))
+                sums.append(matrix.block(some, like).sum(0))
+            found[name] = torch.stack(sums).sum(0) / len(self.train)
+        return found

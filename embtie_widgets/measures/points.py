@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from embtie_widgets.measures.participants import mean_of
+from embtie_widgets.progress import Progress, silent
 
 _EPS = torch.finfo(torch.float64).eps
 # Elements of float64 that stay in a processor's own memory.
@@ -95,26 +96,36 @@ class Points:
         return self.blur * 2 + (0.0 if none else self._base())
 
 
-def points_of(values: torch.Tensor, usable: torch.Tensor, metric: str, center: bool) -> Points:
+def points_of(
+    values: torch.Tensor,
+    usable: torch.Tensor,
+    metric: str,
+    center: bool,
+    progress: Progress = silent,
+) -> Points:
     """The usable rows (V,) of values (V, d) as points."""
     index = usable.nonzero()[:, 0]
     nothing = torch.zeros(len(index), dtype=torch.float64)
     mean = torch.zeros(values.shape[1], dtype=torch.float64)
     if metric == "euclidean":
-        longest = _lengths(values, index, mean).max()
+        longest = _lengths(values, index, mean, progress).max()
         scale = 2.0 ** -float(torch.log2(longest).round()) if longest > 0 else 1.0
         return Points(values, index, mean, None, scale, nothing)
     if not center:
-        return Points(values, index, mean, _lengths(values, index, mean), 1.0, nothing)
-    mean = mean_of(values, usable)
-    lengths = _lengths(values, index, mean)
+        lengths = _lengths(values, index, mean, progress)
+        return Points(values, index, mean, lengths, 1.0, nothing)
+    mean = mean_of(values, usable, progress)
+    lengths = _lengths(values, index, mean, progress)
     blur = 16 * _EPS * (1 + 2 * mean.norm() / lengths)
     return Points(values, index, mean, lengths, 1.0, blur)
 
 
-def _lengths(values: torch.Tensor, index: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
-    parts = []
-    for some in index.split(piece(values.shape[1])):
+def _lengths(
+    values: torch.Tensor, index: torch.Tensor, mean: torch.Tensor, progress: Progress
+) -> torch.Tensor:
+    parts, together = [], piece(values.shape[1])
+    for number, some in enumerate(index.split(together)):
+        progress("reading", number * together, len(index))
         rows = values[some].cpu().double() - mean
         largest = torch.ones(len(rows), 1, dtype=torch.float64)
         if values.dtype == torch.float64:  # whose squares can leave its range

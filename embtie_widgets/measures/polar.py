@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
+from embtie_widgets.measures.pausing import Pause, no_pause, product
+
 # Below this width an SVD costs next to nothing.
 _NEWTON_FROM = 512
 _MAX_STEPS = 40
@@ -22,7 +24,7 @@ class Polar:
     inverse: torch.Tensor
 
 
-def polar_factor(matrix: torch.Tensor, exact: bool = True) -> Polar:
+def polar_factor(matrix: torch.Tensor, exact: bool = True, pause: Pause = no_pause) -> Polar:
     """The partial isometry R that maximises trace(R^T M), for M (d1, d2) in float64.
 
     Wide square regular matrices go by Higham's scaled Newton iteration, several times faster than
@@ -32,7 +34,7 @@ def polar_factor(matrix: torch.Tensor, exact: bool = True) -> Polar:
     """
     rows, columns = matrix.shape
     if rows == columns and rows >= _NEWTON_FROM:
-        found = _newton(matrix, exact)
+        found = _newton(matrix, exact, pause)
         if found is not None:
             return found
     left, sigma, right = torch.linalg.svd(matrix, full_matrices=False)
@@ -40,12 +42,13 @@ def polar_factor(matrix: torch.Tensor, exact: bool = True) -> Polar:
     return Polar(left @ right, inverse)
 
 
-def _newton(matrix: torch.Tensor, exact: bool) -> Polar | None:
+def _newton(matrix: torch.Tensor, exact: bool, pause: Pause) -> Polar | None:
     size = float(torch.linalg.matrix_norm(matrix))
     if size == 0.0:
         return None
     current, first_inverse = matrix / size, None
     for _ in range(_MAX_STEPS):
+        pause()
         inverse, failed = torch.linalg.inv_ex(current)
         if int(failed) or not bool(inverse.isfinite().all()):
             return None
@@ -57,7 +60,7 @@ def _newton(matrix: torch.Tensor, exact: bool) -> Polar | None:
         current = following.float() if not exact and condition < _MILD**2 else following
         if change < _CLOSE:
             break
-    factor = _polish(_polish(current)).to(matrix.dtype)
+    factor = _polish(_polish(current, pause), pause).to(matrix.dtype)
     assert first_inverse is not None  # noqa: S101 - the loop ran
     return Polar(factor, first_inverse / size)
 
@@ -77,6 +80,6 @@ def _product_of_norms(matrix: torch.Tensor) -> float:
     return float(sizes.sum(0).max() * sizes.sum(1).max())
 
 
-def _polish(factor: torch.Tensor) -> torch.Tensor:
+def _polish(factor: torch.Tensor, pause: Pause) -> torch.Tensor:
     """One Newton-Schulz step: squares the distance from orthogonality."""
-    return 1.5 * factor - 0.5 * factor @ (factor.T @ factor)
+    return 1.5 * factor - product(0.5 * factor, product(factor.T, factor, pause), pause)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
+from embtie_widgets.measures.pausing import Pause, Remembered, no_pause, stripes
 from embtie_widgets.measures.points import Points, piece
 from embtie_widgets.progress import Progress
 
@@ -205,30 +206,33 @@ def screen(points: Points, k: int, room: int, like: torch.Tensor, progress: Prog
     planes = Planes(points, like, progress)
     blocks = _blocks(planes.height, like)
     best = Best(planes.height, k, room, planes.slack, planes.slack)
-    product = Product(blocks[0].stop, like)
+    said = Remembered(progress)
+    product = Product(blocks[0].stop, like, said.again)
     total = len(blocks) * (len(blocks) + 1) // 2
     for done, rows in enumerate(blocks):
+        said(STAGE, done, total)
         here = planes.block(rows)
         bounds = product(here, planes.turned(here)).fill_diagonal_(-torch.inf)
         best.merge(rows, bounds, _numbers(rows, like))
-        progress(STAGE, done + 1, total)
     best.needed[len(points) :] = torch.inf
     done, together = len(blocks), 1
     if planes.kept is None:
         together = max(1, _TOGETHER // planes.bytes(blocks[0].stop))
     for first in range(0, len(blocks), together):
-        group = [
-            (rows, planes.turned(planes.block(rows))) for rows in blocks[first : first + together]
-        ]
+        group = []
+        for rows in blocks[first : first + together]:
+            said(STAGE, done, total)
+            group.append((rows, planes.turned(planes.block(rows))))
         for others in blocks[first + 1 :]:
             there = planes.block(others)
             for rows, here in group:
                 if rows.start < others.start:
+                    said(STAGE, done, total)
                     bounds = product(there, here)
                     best.offer(others.start, bounds, rows.start)
                     best.offer_columns(rows.start, bounds, others.start)
                     done += 1
-                    progress(STAGE, done, total)
+    said(STAGE, total, total)
     return best.candidates(len(points))
 
 
@@ -238,9 +242,12 @@ def screen_some(
     """The candidates of the asking points (m,) only."""
     planes = Planes(points, like, progress)
     blocks = _blocks(planes.height, like)
-    product = Product(blocks[0].stop, like)
+    said = Remembered(progress)
+    product = Product(blocks[0].stop, like, said.again)
     found: list[Candidates] = []
+    done, total = 0, len(blocks) * len(asking)
     for some in asking.split(blocks[0].stop):
+        said(STAGE, done, total)
         here = planes.made(some)
         best = Best(len(some), k, room, planes.slack, planes.slack[some])
         for others in blocks:
@@ -251,8 +258,8 @@ def screen_some(
                 best.merge(slice(0, len(some)), bounds, _numbers(others, like))
             else:
                 best.offer(0, bounds, others.start)
-            done = sum(len(part.ids) for part in found) * len(blocks)
-            progress(STAGE, done, len(blocks) * len(asking))
+            done += len(some)
+            said(STAGE, done, total)
         found.append(best.candidates(len(points)))
     return Candidates(
         torch.cat([part.ids for part in found]),
@@ -264,13 +271,16 @@ def screen_some(
 class Product:
     """Products of blocks, all in the same memory."""
 
-    def __init__(self, rows: int, like: torch.Tensor) -> None:
-        self.memory = like.new_empty(rows * rows)
+    def __init__(self, rows: int, like: torch.Tensor, pause: Pause = no_pause) -> None:
+        self.memory, self._pause = like.new_empty(rows * rows), pause
 
     def __call__(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         """left (m, w) times right (c, w), as (m, c); the one before is lost."""
         out = self.memory[: len(left) * len(right)].view(len(left), len(right))
-        return torch.mm(left, right.T, out=out)
+        for some in stripes(len(left), right.numel(), left.device):
+            torch.mm(left[some], right.T, out=out[some])
+            self._pause()
+        return out
 
 
 def _numbers(rows: slice, like: torch.Tensor) -> torch.Tensor:

@@ -1,5 +1,6 @@
 """What is said of a vector of per-token scores: mean, median, interval, means of groups."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,7 +43,9 @@ def bootstrap_interval(
 
 
 def group_means(
-    groups: Mapping[str, Vector], scores: Mapping[str, Vector]
+    groups: Mapping[str, Vector],
+    scores: Mapping[str, Vector],
+    bounds: tuple[float, float] = (-math.inf, math.inf),
 ) -> tuple[dict[str, Any], ...]:
     """What each group of tokens scores on average, one mapping per group.
 
@@ -50,12 +53,15 @@ def group_means(
     "group" is its name, "by" what it is a group of, "tokens" how many it holds; under the name of
     each score stands the mean of the values there are, None without any.  "scored" says how many
     those are, and "intervals" gives 95 % of the mean by the normal law, None for fewer than 30
-    values, where that law is no guide.
+    values, where that law is no guide.  What of it lies outside the `bounds` that a score has by
+    its definition is clipped off: the mean cannot be there, so the rest covers it as often.
     """
-    return tuple(_group(name, mask, scores) for name, mask in groups.items())
+    return tuple(_group(name, mask, scores, bounds) for name, mask in groups.items())
 
 
-def _group(name: str, mask: Vector, scores: Mapping[str, Vector]) -> dict[str, Any]:
+def _group(
+    name: str, mask: Vector, scores: Mapping[str, Vector], bounds: tuple[float, float]
+) -> dict[str, Any]:
     inside = {score: vector[mask] for score, vector in scores.items()}
     known = {score: values[np.isfinite(values)] for score, values in inside.items()}
     return {
@@ -64,12 +70,12 @@ def _group(name: str, mask: Vector, scores: Mapping[str, Vector]) -> dict[str, A
         "tokens": int(mask.sum()),
         **{score: float(v.mean()) if len(v) else None for score, v in known.items()},
         "scored": {score: len(v) for score, v in known.items()},
-        "intervals": {score: _normal_interval(v) for score, v in known.items()},
+        "intervals": {score: _normal_interval(v, bounds) for score, v in known.items()},
     }
 
 
-def _normal_interval(values: Vector) -> list[float] | None:
+def _normal_interval(values: Vector, bounds: tuple[float, float]) -> list[float] | None:
     if len(values) < _NORMAL_FROM:
         return None
     mean, half = values.mean(), _NORMAL_95 * values.std(ddof=1) / np.sqrt(len(values))
-    return [float(mean - half), float(mean + half)]
+    return [max(float(mean - half), bounds[0]), min(float(mean + half), bounds[1])]

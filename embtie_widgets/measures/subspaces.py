@@ -17,6 +17,7 @@ from embtie_widgets.measures.axes import Axes, Cloud, find_axes
 from embtie_widgets.measures.devices import pick_device
 from embtie_widgets.measures.hashes import watched
 from embtie_widgets.measures.matrices import as_matrix, check_heights, prepare
+from embtie_widgets.measures.pausing import Pause, Remembered, no_pause, product
 from embtie_widgets.measures.spectra import check_center, facts
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.results.spectra import SubspaceOverlap
@@ -52,7 +53,9 @@ def subspace_overlap(
     axes = {n: find_axes(c, device=place, progress=progress) for n, c in clouds.items()}
     if side == "tokens":
         bases = {n: token_basis(axes[n], clouds[n], k, progress) for n in clouds}
-        correlations, chance = compare_tokens(bases["x"], bases["y"], seed)
+        said = Remembered(progress)
+        said("comparing", 0, 1)
+        correlations, chance = compare_tokens(bases["x"], bases["y"], seed, said.again)
     else:
         correlations, chance = compare_widths(
             width_basis(axes["x"], k), width_basis(axes["y"], k), seed
@@ -82,12 +85,13 @@ def token_basis(axes: Axes, cloud: Cloud, k: int, progress: Progress = silent) -
     """(n, k) float64, orthonormal columns: the leading left singular vectors of the rows."""
     leading, like = width_basis(axes, k), torch.empty(0, dtype=torch.float64)
     out = torch.empty(len(cloud.rows), leading.shape[1], dtype=torch.float64)
-    done = 0
+    said, done = Remembered(progress), 0
     for rows in cloud.rows.blocks():
+        said("placing tokens", done, len(out))
         block = cloud.matrix.block(rows, like)
-        out[done : done + len(block)] = block @ leading
+        out[done : done + len(block)] = product(block, leading, said.again)
         done += len(block)
-        progress("placing tokens", done, len(out))
+    progress(f"directions of {len(out):,} x {out.shape[1]:,}", 0, 1)
     basis: torch.Tensor = torch.linalg.qr(out - out.mean(0) if cloud.centred else out).Q
     return basis
 
@@ -99,13 +103,13 @@ def width_basis(axes: Axes, k: int) -> torch.Tensor:
 
 
 def compare_tokens(
-    x: torch.Tensor, y: torch.Tensor, seed: int
+    x: torch.Tensor, y: torch.Tensor, seed: int, pause: Pause = no_pause
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Correlations of two orthonormal bases (n, k), and the same with the rows of y permuted."""
     k = min(x.shape[1], y.shape[1])
     x, y = x[:, :k], y[:, :k]
     order = torch.randperm(len(y), generator=torch.Generator().manual_seed(seed))
-    return _cosines(x.T @ y), _cosines(x.T @ y[order])
+    return _cosines(product(x.T, y, pause)), _cosines(product(x.T, y[order], pause))
 
 
 def compare_widths(

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.progress import Progress, silent
 from embtie_widgets.sources import architecture, configuration, tokens
 from embtie_widgets.sources.architecture import Layout
 from embtie_widgets.sources.checkpoint import Checkpoint, Tensors
@@ -16,13 +17,13 @@ from embtie_widgets.sources.sourced import Sourced, checked, plain_config
 from embtie_widgets.sources.status import Found
 
 
-def read_checkpoint(files: Files, kind: str) -> Sourced:
+def read_checkpoint(files: Files, kind: str, progress: Progress = silent) -> Sourced:
     """The matrices of a folder with config.json, weights and tokenizer."""
     value = optional_json(files, "config.json")
     checkpoint = Checkpoint(files)
     sourced = read_tensors(checkpoint, plain_config(value), kind, files.name)
     notes = [*sourced.notes, *_missing_notes("config.json" in files.names(), value), *files.notes]
-    return replace(sourced, vocabulary=tokens.of_checkpoint(files), notes=notes)
+    return replace(sourced, vocabulary=tokens.of_checkpoint(files, progress), notes=notes)
 
 
 def read_tensors(checkpoint: Tensors, config: Config, kind: str, name: str) -> Sourced:

@@ -41,7 +41,7 @@ def load(
     pair (input, output) or triple (input, output, tokens) of them, a `ModelRef`, or a loaded
     model.  `tokens` replaces the model's own token list: a list by row, a mapping from token to
     row, a tokenizer, or the path of a .txt or .json file.  What is fetched from the hub is told
-    to `progress` in bytes, which may stop it between two chunks.
+    to `progress` in bytes, long lists of tokens by their number; it may stop the work there.
     """
     if not isinstance(revision, str | None):
         raise EmbtieError(
@@ -59,8 +59,8 @@ def load(
     sourced.origin = model or (ModelRef(str(ref), revision) if named else None)
     tokens = tokens if tokens is not None else _listed(model) or own_tokens
     if tokens is not None:
-        sourced.vocabulary = read_vocabulary(tokens)
-    return finish(sourced, as_tied=bool(model and model.treat_as_tied))
+        sourced.vocabulary = read_vocabulary(tokens, progress)
+    return finish(sourced, bool(model and model.treat_as_tied), progress)
 
 
 def _listed(model: ModelRef | None) -> Path | None:
@@ -144,10 +144,10 @@ def _read_named(ref: str, revision: str | None, progress: Progress) -> Sourced:
     if isinstance(place, Path):
         return _read_file(place)
     if place.snapshot is None:
-        sourced = read_checkpoint(place.files, place.kind)
+        sourced = read_checkpoint(place.files, place.kind, progress)
         sourced.trained = end_of_training(ref)
     else:
-        sourced = read_snapshot(place.files, place.snapshot, place.kind)
+        sourced = read_snapshot(place.files, place.snapshot, place.kind, progress)
     sourced.revision = place.revision
     sourced.notes = [*place.notes, *sourced.notes]
     counts = _DATA / "token_counts.npy"

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from embtie_widgets.hashing import tensor_hash
+from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.results import display_token
 from embtie_widgets.sources.copies import near_copies
@@ -69,11 +70,19 @@ class Loaded:
     @cached_property
     def hashes(self) -> dict[str, str]:
         """sha256 of dtype, shape and bytes, by role; read on first use, then kept."""
-        first = {"input": tensor_hash(self.input)}
+        return self._hashed(silent)
+
+    def read_hashes(self, progress: Progress) -> None:
+        """Read them now if they are not known, and say how far it is: large matrices take long."""
+        if "hashes" not in self.__dict__:
+            self.__dict__["hashes"] = self._hashed(progress)
+
+    def _hashed(self, progress: Progress) -> dict[str, str]:
+        first = {"input": tensor_hash(self.input, progress)}
         if self.output is None:
             return first
         same = self.output is self.input
-        return first | {"output": first["input"] if same else tensor_hash(self.output)}
+        return first | {"output": first["input"] if same else tensor_hash(self.output, progress)}
 
     @cached_property
     def near_copies(self) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.progress import Progress, silent
 from embtie_widgets.results import display_token
 from embtie_widgets.sources.load import load
 from embtie_widgets.sources.loaded import Loaded
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Keys = Sequence[bytes | None]
+_STAGE, _STEPS = "matching", 4
 _NONE: frozenset[int] = frozenset()
 RULE = (
     "Where two rows of one vocabulary stand for the same bytes, a text token goes before a raw "
@@ -68,7 +70,7 @@ class Match:
         )
 
 
-def match(a: Any, b: Any, *, drop_copies: bool = False) -> Match:
+def match(a: Any, b: Any, *, drop_copies: bool = False, progress: Progress = silent) -> Match:
     """Pair the rows of two models by the bytes of their tokens.
 
     `a` and `b` are what `load` gives, or references to load.  Rows without token are padding.
@@ -79,8 +81,8 @@ def match(a: Any, b: Any, *, drop_copies: bool = False) -> Match:
     a, b = (one if isinstance(one, Loaded) else load(one) for one in (a, b))
     left_out = [frozenset(one.near_copies.tolist()) if drop_copies else _NONE for one in (a, b)]
     if a.tokens is not None and b.tokens is not None:
-        sides = (_side(one, out) for one, out in zip((a, b), left_out, strict=True))
-        matched = _match_sides(*sides)
+        first, second = (_side(one, out) for one, out in zip((a, b), left_out, strict=True))
+        matched = _match_sides(first, second, progress)
     else:
         matched = _match_rows(a, b, *left_out)
     notes = [*matched.notes, *_height_notes(a, "a"), *_height_notes(b, "b")]
@@ -125,9 +127,14 @@ class _Side:
         return sum(key is None for key in self.keys)
 
 
-def _match_sides(a: _Side, b: _Side) -> Match:
-    (chosen_a, extra_a, dropped_a), (chosen_b, extra_b, dropped_b) = a.choose(), b.choose()
+def _match_sides(a: _Side, b: _Side, progress: Progress = silent) -> Match:
+    progress(_STAGE, 0, _STEPS)
+    chosen_a, extra_a, dropped_a = a.choose()
+    progress(_STAGE, 1, _STEPS)
+    chosen_b, extra_b, dropped_b = b.choose()
+    progress(_STAGE, 2, _STEPS)
     pairs = sorted((row, chosen_b[key]) for key, row in chosen_a.items() if key in chosen_b)
+    progress(_STAGE, 3, _STEPS)
     n = len(pairs)
     rows = np.array(pairs, np.int64).reshape(n, 2)
     counts = {

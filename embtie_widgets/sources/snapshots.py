@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.progress import Progress, silent
 from embtie_widgets.sources import configuration
 from embtie_widgets.sources.checkpoint import SingleFile
 from embtie_widgets.sources.files import Files, optional_json
@@ -58,7 +59,9 @@ def find_snapshot(folder: Path, revision: str, name: str) -> Snapshot:
     raise EmbtieError(f"'{name}' has no checkpoint '{revision}'.", f"Pick one of these: {names}.")
 
 
-def read_snapshot(model: Files, snapshot: Snapshot, kind: str) -> Sourced:
+def read_snapshot(
+    model: Files, snapshot: Snapshot, kind: str, progress: Progress = silent
+) -> Sourced:
     """The matrices of a checkpoint file, with configuration and tokens of its model."""
     config = plain_config(optional_json(model, "config.json"))
     tied = configuration.says_tied(config)
@@ -87,7 +90,7 @@ def read_snapshot(model: Files, snapshot: Snapshot, kind: str) -> Sourced:
         name=model.name,
         found=found,
         names={role: f"{snapshot.path.name}: {names[role]}" for role in held},
-        vocabulary=of_checkpoint(model),
+        vocabulary=of_checkpoint(model, progress),
         vocab_size=configuration.vocab_size(config),
         scales=configuration.scales(config),
     )

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.status import Found, judge, treat_as_tied
@@ -34,9 +35,9 @@ class Sourced:
     trained: str = ""
 
 
-def finish(sourced: Sourced, as_tied: bool = False) -> Loaded:
+def finish(sourced: Sourced, as_tied: bool = False, progress: Progress = silent) -> Loaded:
     """Decide the status, lay the tokens along the rows, write down where all came from."""
-    judged = judge(sourced.found)
+    judged = judge(sourced.found, progress)
     if as_tied:
         judged = treat_as_tied(judged)
     E = judged.input

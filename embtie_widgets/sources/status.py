@@ -6,6 +6,7 @@ import torch
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.hashing import raw_bytes
+from embtie_widgets.progress import Progress, silent
 from embtie_widgets.sources.loaded import HEAD_UNAVAILABLE, INPUT_ONLY, TIED, UNTIED
 
 _FIRST, _ROWS = 16, 1024
@@ -53,10 +54,10 @@ class Judgement:
     chosen: bool = False
 
 
-def judge(found: Found) -> Judgement:
+def judge(found: Found, progress: Progress = silent) -> Judgement:
     """Decide by what is stored; the configuration only where a matrix is not stored."""
     if found.input is not None and found.output is not None:
-        return _both(found, found.input, found.output)
+        return _both(found, found.input, found.output, progress)
     if found.input is not None and found.head_fault is not None:
         return Judgement(found.input, None, HEAD_UNAVAILABLE, _fault_notes(found))
     one = found.input if found.input is not None else found.output
@@ -70,13 +71,17 @@ def judge(found: Found) -> Judgement:
     return Judgement(found.input, None, INPUT_ONLY, _input_only_notes(found))
 
 
-def equal_values(a: torch.Tensor, b: torch.Tensor) -> bool:
+def equal_values(a: torch.Tensor, b: torch.Tensor, progress: Progress = silent) -> bool:
     """Whether two matrices hold the same values: the same bits, or equal numbers."""
     # Two trained matrices differ in their first rows already.
     if a.shape != b.shape or not _equal_block(a[:_FIRST], b[:_FIRST]):
         return False
     pairs = zip(a.detach().split(_ROWS), b.detach().split(_ROWS), strict=True)
-    return all(_equal_block(x, y) for x, y in pairs)
+    for number, (x, y) in enumerate(pairs):
+        progress("comparing input and output", number * _ROWS, len(a))
+        if not _equal_block(x, y):
+            return False
+    return True
 
 
 def _equal_block(x: torch.Tensor, y: torch.Tensor) -> bool:
@@ -85,8 +90,8 @@ def _equal_block(x: torch.Tensor, y: torch.Tensor) -> bool:
     return torch.equal(x.to(torch.float64), y.to(torch.float64))
 
 
-def _both(found: Found, E: torch.Tensor, U: torch.Tensor) -> Judgement:
-    if equal_values(E, U):
+def _both(found: Found, E: torch.Tensor, U: torch.Tensor, progress: Progress) -> Judgement:
+    if equal_values(E, U, progress):
         notes = ["Tied: equal values, stored twice."]
         if found.config_says == "untied":
             notes.append("The configuration says untied, but the two stored matrices are equal.")
@@ -99,7 +104,7 @@ def _both(found: Found, E: torch.Tensor, U: torch.Tensor) -> Judgement:
             f"The input matrix has {len(E)} rows and the output matrix {len(U)}; "
             f"only the first {min(len(E), len(U))} are used."
         )
-        if equal_values(E[: len(U)], U[: len(E)]):
+        if equal_values(E[: len(U)], U[: len(E)], progress):
             notes.append("These rows are equal in both: the longer matrix only adds rows.")
     return Judgement(E, U, UNTIED, tuple(notes))
 

@@ -2,20 +2,25 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from embtie_widgets.errors import EmbtieError
+from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.progress import Progress, silent
 from embtie_widgets.sources import piece_files, spelling
 from embtie_widgets.sources.files import Files, optional_json
 from embtie_widgets.sources.reading import check_start, local_path, read_json, sentences
 from embtie_widgets.sources.spelling import Spelling
 
+Item = TypeVar("Item")
+
 _EXPECTED = (
     "Expected a list of tokens, a mapping from token to row, a tokenizer, or a .txt or .json file."
 )
+# So many tokens are read between two reports.
+_STAGE, _TOLD = "reading tokens", 2**15
 _PIECE_FILE = re.compile(r"tekken\.json|.*\.(model|tiktoken|spm)|tokenizer\.model\..*")
 
 
@@ -63,26 +68,28 @@ class Vocabulary:
         return [self.keys.get(row) for row in range(rows)]
 
 
-def read_vocabulary(source: Any) -> Vocabulary:
+def read_vocabulary(source: Any, progress: Progress = silent) -> Vocabulary:
     """From a list, a mapping token -> row, a tokenizer object, or the path of a file."""
     if isinstance(source, Vocabulary):
         return source
     if isinstance(source, str | Path):
-        return _from_file(local_path(source))
+        return _from_file(local_path(source), progress)
     if isinstance(source, Mapping):
-        return from_value(source)
+        return from_value(source, progress)
     if isinstance(source, list | tuple):
-        return from_list(source)
-    return _from_object(source)
+        return from_list(source, progress)
+    return _from_object(source, progress)
 
 
-def of_checkpoint(files: Files) -> Vocabulary | None:
+def of_checkpoint(files: Files, progress: Progress = silent) -> Vocabulary | None:
     """The tokens of a checkpoint's own tokenizer files; None where it has none.
 
     A damaged tokenizer costs the token texts, not the matrices: it is noted.
     """
     try:
-        found = _of_checkpoint(files)
+        found = _of_checkpoint(files, progress)
+    except Interrupted:
+        raise
     except EmbtieError as error:
         return Vocabulary(notes=[f"Tokens are not shown: {error.message}"])
     if found is not None and not found.keys and not found.notes:
@@ -90,18 +97,18 @@ def of_checkpoint(files: Files) -> Vocabulary | None:
     return found
 
 
-def from_value(value: Any) -> Vocabulary:
+def from_value(value: Any, progress: Progress = silent) -> Vocabulary:
     """From parsed JSON: a tokenizer.json, a vocabulary token -> row, or a list by row."""
     if isinstance(value, Mapping) and isinstance(value.get("model"), Mapping):
-        return _from_tokenizer_json(value)
+        return _from_tokenizer_json(value, progress)
     if isinstance(value, Mapping):
-        return _from_mapping(value, Added())
+        return _from_mapping(value, Added(), progress)
     if isinstance(value, list | tuple):
-        return from_list(value)
+        return from_list(value, progress)
     raise EmbtieError("The token file holds neither a list nor a mapping.", _EXPECTED)
 
 
-def from_list(tokens: Iterable[str | bytes | None]) -> Vocabulary:
+def from_list(tokens: Iterable[str | bytes | None], progress: Progress = silent) -> Vocabulary:
     """By position; None is a row without token, text is taken as it stands.
 
     Only a list that holds a whole byte alphabet is read as that tokenizer's spelling.
@@ -110,19 +117,20 @@ def from_list(tokens: Iterable[str | bytes | None]) -> Vocabulary:
     _check_tokens(token for token in listed if token is not None)
     spelled = spelling.guess([t for t in listed if isinstance(t, str)], strict=True)
     vocabulary = Vocabulary()
-    for row, token in enumerate(listed):
+    for row, token in enumerate(_told(listed, progress)):
         if token is not None:
             vocabulary.add(token, row, spelled)
     return vocabulary
 
 
-def _of_checkpoint(files: Files) -> Vocabulary | None:
+def _of_checkpoint(files: Files, progress: Progress) -> Vocabulary | None:
+    progress(_STAGE, 0, 1)
     tokenizer = optional_json(files, "tokenizer.json")
     if tokenizer is not None:
-        return _with_listed(from_value(tokenizer), files)
+        return _with_listed(from_value(tokenizer, progress), files)
     vocab = optional_json(files, "vocab.json")
     if isinstance(vocab, Mapping):
-        return _from_mapping(vocab, _added(files))
+        return _from_mapping(vocab, _added(files), progress)
     if "vocab.txt" in files.names():
         lines = _lines(files.path("vocab.txt"))
         vocabulary = Vocabulary()
@@ -192,7 +200,7 @@ def _added(files: Files) -> Added:
     return Added(list(found.items()), marked)
 
 
-def _from_tokenizer_json(tokenizer: Mapping[str, Any]) -> Vocabulary:
+def _from_tokenizer_json(tokenizer: Mapping[str, Any], progress: Progress) -> Vocabulary:
     vocab = tokenizer["model"].get("vocab")
     if isinstance(vocab, Mapping):
         pairs = list(vocab.items())
@@ -203,7 +211,7 @@ def _from_tokenizer_json(tokenizer: Mapping[str, Any]) -> Vocabulary:
         raise EmbtieError("tokenizer.json holds no vocabulary.", "Download it again.")
     _check_tokens(token for token, _ in pairs)
     vocabulary, spelled = Vocabulary(), spelling.declared(tokenizer)
-    for token, row in pairs:
+    for token, row in _told(pairs, progress):
         vocabulary.add(token, row, spelled)
     listed = tokenizer.get("added_tokens")
     entries = [e for e in listed if isinstance(e, Mapping)] if isinstance(listed, list) else []
@@ -217,13 +225,13 @@ def _from_tokenizer_json(tokenizer: Mapping[str, Any]) -> Vocabulary:
     return _with_added(vocabulary, added, spelling.added(spelled), learned)
 
 
-def _from_mapping(vocab: Mapping[Any, Any], added: Added) -> Vocabulary:
+def _from_mapping(vocab: Mapping[Any, Any], added: Added, progress: Progress) -> Vocabulary:
     _check_tokens(vocab)
     spelled = spelling.guess([token for token in vocab if isinstance(token, str)])
     vocabulary = Vocabulary()
     learned: dict[Any, Any] = {}
     displaced, by_hand = 0, {token for token, _ in added.tokens}
-    for token, row in vocab.items():
+    for token, row in _told(list(vocab.items()), progress):
         _check_row(row)
         # Where two tokens claim one row the first stays, so that the order of a file decides.
         if isinstance(token, str) and token in by_hand:
@@ -264,10 +272,18 @@ def _with_added(
     return vocabulary
 
 
-def _from_object(tokenizer: Any) -> Vocabulary:
+def _told(items: Sequence[Item], progress: Progress) -> Iterator[Item]:
+    """The items in turn, and from time to time how many have been read."""
+    for place, item in enumerate(items):
+        if place % _TOLD == 0:
+            progress(_STAGE, place, len(items))
+        yield item
+
+
+def _from_object(tokenizer: Any, progress: Progress) -> Vocabulary:
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if callable(to_str := getattr(backend, "to_str", None)):
-        return from_value(json.loads(to_str()))
+        return from_value(json.loads(to_str()), progress)
     get_vocab: Callable[[], Any] | None = getattr(tokenizer, "get_vocab", None)
     vocab = get_vocab() if callable(get_vocab) else None
     if not isinstance(vocab, Mapping):
@@ -275,15 +291,16 @@ def _from_object(tokenizer: Any) -> Vocabulary:
     get_added: Callable[[], Any] | None = getattr(tokenizer, "get_added_vocab", None)
     added = get_added() if callable(get_added) else None
     by_hand = list(added.items()) if isinstance(added, Mapping) else []
-    return _from_mapping(vocab, Added(by_hand, set(getattr(tokenizer, "all_special_tokens", ()))))
+    marked = set(getattr(tokenizer, "all_special_tokens", ()))
+    return _from_mapping(vocab, Added(by_hand, marked), progress)
 
 
-def _from_file(path: Path) -> Vocabulary:
+def _from_file(path: Path, progress: Progress) -> Vocabulary:
     if path.suffix == ".json":
-        return from_value(read_json(path))
+        return from_value(read_json(path), progress)
     if path.suffix == ".txt":
         lines = _lines(path)
-        return from_list([line or None for line in lines])
+        return from_list([line or None for line in lines], progress)
     raise EmbtieError(f"'{path.name}' is no token list that embtie reads.", _EXPECTED)
 
 
