@@ -18,8 +18,9 @@ from embtie_widgets.results.lens import Lens, PairLens
 
 SIDES = ("A", "B")
 _NOTHING = np.empty(0)
-_PAD = 0.15  # room left of the embedding for the floor, in widths of the curves
+_PAD = 0.18  # room left of the embedding for the floor, in widths of the curves
 _CLOSE = 0.1  # labels nearer than this share of the axis would touch
+_REACH = 1.8  # a guess within so many heights of the curves is drawn
 _Trace = dict[str, Any]
 
 
@@ -172,16 +173,22 @@ def layer_ticks(end: float, across: str = "layer") -> dict[str, Any]:
     return {"tickmode": "array", "tickvals": at, "ticktext": words, "tickangle": 0}
 
 
+def _highest(result: PairLens | None, measure: str) -> float:
+    """The top of everything that the curves need."""
+    lenses = [] if result is None else list(result.lenses.values())
+    top = [values(one, measure).max() for one in lenses]
+    if measure == "kl":
+        top += [one.intervals.max() for one in lenses]
+        top += [floor.interval[1] for floor in _floors(result, measure).values()]
+    return max((float(v) for v in top if np.isfinite(v)), default=1.0) or 1.0
+
+
 def _extent(result: PairLens | None, measure: str) -> tuple[float, float]:
     """The axis: from 0 (from the first place, for ranks) to a little above everything drawn."""
-    top = [values(one, measure).max() for one in result.lenses.values()] if result else []
-    if measure == "kl" and result:
-        top += [one.intervals.max() for one in result.lenses.values()]
-    top += [value for _, value in _guesses(result, measure)]
-    high = max((float(v) for v in top if np.isfinite(v)), default=1.0) or 1.0
-    if MEASURES[measure].log:
-        return 0.85, max(high, 2.0) * 1.6
-    return (0.0, 103.0) if measure == "agreement" else (0.0, 1.09 * high)
+    if measure == "agreement":
+        return 0.0, 103.0
+    high = max([_highest(result, measure), *(value for _, value in _near(result, measure))])
+    return (0.85, max(high, 2.0) * 1.6) if MEASURES[measure].log else (0.0, 1.09 * high)
 
 
 # The names at the curves.
@@ -252,7 +259,7 @@ def _floor_shapes(result: PairLens | None, measure: str, end: float, across: str
     for side, floor in _floors(result, measure).items():
         assert result is not None  # noqa: S101 - there are floors
         look = mark(result, side)
-        span = {"type": "rect", "x0": -0.045 * end, "x1": 0.0, "line": {"width": 0}}
+        span = {"type": "rect", "x0": -0.07 * end, "x1": -0.018 * end, "line": {"width": 0}}
         low, high = floor.interval
         shapes.append(span | {"y0": low, "y1": high, "fillcolor": faint(look, 0.22)})
         line = {"color": look.color, "width": 3}
@@ -272,7 +279,7 @@ def _floor_labels(
     groups = [list(floors)] if close else [[side] for side in floors]
     return [
         {
-            "x": -0.05 * end,
+            "x": -0.075 * end,
             "y": float(np.mean([floors[side].bits for side in group])),
             "text": "<br>".join(["floor", *(_valued(result, s, floors[s].bits) for s in down)]),
             "hovertext": "<br>".join(plain(floor_sentence(result, side)) for side in group),
@@ -291,12 +298,16 @@ def _valued(result: PairLens, side: str, value: float) -> str:
 
 
 def _guesses(result: PairLens | None, measure: str) -> list[tuple[str, float]]:
-    """What a uniform guess reaches, by side; once where both are the same to the eye."""
+    """What a uniform guess reaches in each model, by side."""
     found = [] if result is None else [(s, guess(result, s, measure)) for s in result.lenses]
-    known = [(side, value) for side, value in found if value is not None]
-    if len(known) == 2 and abs(known[0][1] - known[1][1]) < 0.02 * max(known[0][1], known[1][1]):
-        return [("", (known[0][1] + known[1][1]) / 2)]
-    return known
+    return [(side, value) for side, value in found if value is not None]
+
+
+def _near(result: PairLens | None, measure: str) -> list[tuple[str, float]]:
+    """The guesses that the axis reaches to: a far one would press the curves flat."""
+    curves = _highest(result, measure)
+    reach = curves**1.5 if MEASURES[measure].log else _REACH * curves
+    return [(side, value) for side, value in _guesses(result, measure) if value <= reach]
 
 
 def _guess_lines(result: PairLens | None, measure: str) -> list[_Trace]:
@@ -311,31 +322,36 @@ def _guess_lines(result: PairLens | None, measure: str) -> list[_Trace]:
             "layer": "below",
             "line": {"color": _color(result, side), "width": 1.2, "dash": "dot"},
         }
-        for side, value in _guesses(result, measure)
+        for side, value in _near(result, measure)
     ]
 
 
 def _guess_labels(
     result: PairLens | None, measure: str, extent: tuple[float, float]
 ) -> list[_Trace]:
+    """One label for both: at the upper line, or at the top where a line is above the chart."""
+    guesses = _guesses(result, measure)
+    if result is None or not guesses:
+        return []
+    near = _near(result, measure)
+    beyond = "" if len(near) == len(guesses) else ", above this chart"
+    height = max((value for _, value in near), default=extent[1])
+    said = list(dict.fromkeys(f"{value:,.1f}" for _, value in guesses))
+    if len(said) > 1:
+        said = [f"{mark(result, side).glyph} {value:,.1f}" for side, value in guesses]
     return [
         {
             "xref": "paper",
             "x": 1,
-            "y": float(_scaled(value, measure)),
-            "text": f"uniform guess{_of(result, side)} {value:,.1f}",
+            "y": float(_scaled(height, measure)),
+            "text": f"uniform guess {' '.join(said)}{beyond}",
             "font": {"size": 12},
             "opacity": 0.75,
             "showarrow": False,
             "xanchor": "right",
-            "yanchor": "bottom",
+            "yanchor": "bottom" if near else "top",
         }
-        for side, value in _guesses(result, measure)
     ]
-
-
-def _of(result: PairLens | None, side: str) -> str:
-    return f" {mark(result, side).glyph}" if result is not None and side else ""
 
 
 def _color(result: PairLens | None, side: str) -> str:
@@ -347,8 +363,7 @@ def _reasons(result: PairLens | None, measure: str, extent: tuple[float, float])
     rises = MEASURES[measure].rises
     corner = {"x": 0.03, "xanchor": "left"} if rises else {"x": 0.98, "xanchor": "right"}
     lines = [
-        float(_scaled(v, measure) / _scaled(extent[1], measure))
-        for _, v in _guesses(result, measure)
+        float(_scaled(v, measure) / _scaled(extent[1], measure)) for _, v in _near(result, measure)
     ]
     top = min([0.96, *(share - 0.05 for share in lines if share > 0.6)])
     failed = {} if result is None else result.failed

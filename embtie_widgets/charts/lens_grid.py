@@ -107,13 +107,15 @@ def context(one: Lens, piece: int, place: int) -> tuple[str, str, str]:
     keys = [one.tokens[i] or b"" for i in positions(one, piece).tolist()]
     if place >= len(keys):
         return "", "", ""
-    first = max(place - _CONTEXT, 0)
-    return _running(keys[first:place]), display_token(keys[place], 0), _running(keys[place + 1 :])
+    first, last = max(place - _CONTEXT, 0), place + 1 + _CONTEXT
+    before = ("…" if first else "") + _running(keys[first:place])
+    after = _running(keys[place + 1 : last]) + ("…" if last < len(keys) else "")
+    return before, display_token(keys[place], 0), after
 
 
 def _running(keys: list[bytes]) -> str:
     """Some tokens as running text: its spaces are spaces."""
-    whole = b"".join(keys[:_CONTEXT])
+    whole = b"".join(keys)
     return display_token(whole, 0).replace("␣", " ") if whole else ""
 
 

@@ -174,7 +174,7 @@ def _floors(result: PairLens) -> str:
 
 
 def _checks(result: PairLens) -> str:
-    said = [f"{one.last_layer_check:.1e}" for one in result.lenses.values()]
+    said = [f"{one.last_layer_check:.1g}" for one in result.lenses.values()]
     if not said:
         return ""
     return f"at the last layer the lens gives the model's own logits to within {' and '.join(said)}"

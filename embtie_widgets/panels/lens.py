@@ -168,7 +168,7 @@ class LensPanel(Panel):
 
     def _lens_offer(self, side: str) -> Offer:
         return Offer(
-            f"Lens {side}",
+            f"Save lens {side}",
             f"The tuned lens of model {side}, to be loaded again here or by ew.load_lens",
             f"-{side.lower()}.safetensors",
             "application/octet-stream",

@@ -42,7 +42,7 @@ def _row(result: PairLens, side: str, one: Lens) -> list[str]:
         _ranged(one.kl_bits[0], one.intervals[0]),
         *known,
         f"{one.agreement[0]:.1%}".replace("%", " %"),
-        f"{one.last_layer_check:.1e}",
+        f"{one.last_layer_check:.1g}",
     ]
 
 

@@ -114,6 +114,20 @@ def test_a_uniform_guess_is_on_the_chart(result: PairLens) -> None:
     assert "uniform" not in texts(curves.spec(unknown))
 
 
+def test_a_guess_far_above_the_curves_is_said_and_does_not_press_them_flat(
+    result: PairLens,
+) -> None:
+    vast = replace(
+        result, models={side: facts | {"rows": 2**20} for side, facts in result.models.items()}
+    )
+    spec = curves.spec(vast)
+    assert spec["layout"]["yaxis"]["range"] == pytest.approx(
+        [0, 1.09 * result.lenses["B"].intervals.max()]
+    )
+    assert "above this chart" in texts(spec)
+    assert not [s for s in spec["layout"]["shapes"] if s.get("xref") == "paper"]
+
+
 def test_models_of_other_depth_meet_by_share_of_their_layers() -> None:
     result = pair_lens((2, 8))
     by_layer, by_depth = curves.spec(result), curves.spec(result, across="depth")
@@ -229,7 +243,7 @@ def test_the_headline_says_which_model_is_farther_and_what_no_floor_excuses(
 def test_the_caption_names_lens_mode_text_and_check(result: PairLens) -> None:
     said = chart.caption(result)
     assert said.startswith("logit lens, corrected mode; 320 positions of a text;")
-    assert "2.0e-07" in said
+    assert "2e-07" in said
 
 
 def test_files_hold_every_chart_and_the_caption(result: PairLens) -> None:

@@ -260,11 +260,11 @@ def test_a_lens_that_was_trained_can_be_saved(runner: FakeRunner) -> None:
         "saved": lambda _result, side: f"lens {side}".encode(),
     }
     panel = LensPanel(parts=given)
-    assert file(panel, "Lens A") == b"lens A"
-    assert panel.exports.files["Lens B"].disabled
+    assert file(panel, "Save lens A") == b"lens A"
+    assert panel.exports.files["Save lens B"].disabled
     panel.start()
     runner.jobs[-1].finish(made)
-    assert panel.exports.files["Lens A"].disabled
+    assert panel.exports.files["Save lens A"].disabled
 
 
 def test_the_numbers_stand_with_interval_floor_and_check(panel: LensPanel) -> None:
@@ -272,5 +272,5 @@ def test_the_numbers_stand_with_interval_floor_and_check(panel: LensPanel) -> No
         assert one.floor is not None
         for value in (one.kl_bits[0], one.floor.bits, one.floor.lens_bits - one.floor.bits):
             assert f"{value:.2f}" in panel.numbers.value
-    assert "2.0e-07" in panel.numbers.value
+    assert "2e-07" in panel.numbers.value
     assert "Two ends shorter" in panel.facts.value
