@@ -36,6 +36,7 @@ STARTS = ("least-squares", "zero")
 _STAGE = "training the lens"
 _LOOKS = 20  # how often the text held out is measured on, over the whole training
 _HELD = (256, 2000)  # at least and at most so many positions of it
+_LOOK = 1e11  # operations that a look on a processor may take; 64 positions are looked at anyway
 _APART = 1.0  # seconds between two calls of `watch`
 
 
@@ -206,11 +207,14 @@ class _Run:
         """Read the text held out, as much of it as can be measured on along the way."""
         planned = self.settings["tokens_per_step"] * self.steps // (4 * _LOOKS)
         most = min(max(planned, _HELD[0]), _HELD[1])
+        if self.loss.head.device.type == "cpu":
+            each = 2 * len(self.weights) * self.loss.head.weight.numel()
+            most = min(most, max(64, int(_LOOK // each)))
         runs: list[Any] = []
         for piece in pieces:
-            if runs and sum(map(len, runs)) + len(piece) > most:
+            runs.append(piece[: most - sum(map(len, runs))])
+            if sum(map(len, runs)) >= most:
                 break
-            runs.append(piece)
         self.held = Text(self.text.model, runs, self.loss, 0).window(0, self.progress)
         self.settings["held_positions"] = len(self.held)
 

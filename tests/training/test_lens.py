@@ -111,6 +111,26 @@ def test_training_brings_every_layer_nearer_on_text_held_out(kind: str) -> None:
     assert lens.settings["curve"]["kl_bits"][0] == pytest.approx(before, rel=1e-3)
 
 
+def test_a_large_vocabulary_is_sampled_and_every_layer_comes_nearer_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = train_translators(model(), PIECES, 30, held=HELD)
+    for name, value in (("_WHOLE", 10), ("_TOP", 10), ("_DRAWN", 10)):
+        monkeypatch.setattr(f"embtie_widgets.training.lens_steps.{name}", value)
+    lens = train_translators(model(), PIECES, 30, held=HELD)
+    assert not torch.equal(lens.weights, whole.weights)
+    first, bits = lens.settings["curve"]["kl_bits"][1], lens.settings["held_kl_bits"]
+    assert all(a < b for a, b in zip(bits, first, strict=True))
+    assert bits == pytest.approx(whole.settings["held_kl_bits"], rel=0.15)
+
+
+def test_what_a_look_at_the_held_out_text_costs_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("embtie_widgets.training.lens._LOOK", 1.0)
+    assert train_translators(model(), PIECES, 2, held=HELD).settings["held_positions"] == 64
+
+
 def test_the_fast_recipe_is_ahead_of_the_published_one_after_as_many_positions() -> None:
     common: dict[str, Any] = {"tokens_per_step": 64, "held": HELD}
     fast = train_translators(model(), PIECES, 20, **common)
