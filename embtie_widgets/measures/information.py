@@ -8,12 +8,12 @@ distribution q for all n places of such a group.  Of these places the mean KL(p_
 
 so the first term, which is the Jensen-Shannon divergence of the p_i, is what the best lens has.
 On these very positions that bound is exact.  Of endless text it tells too little, since m fits the
-few p_i that it is the mean of: by (1 / 2n) sum_v var(p_v) / m_v in the mean, to first order in
-1 / n.  That much is added for the estimate.
+few p_i that it is the mean of.  To first order in 1 / n the jackknife takes that away: it sees how
+much more is lacking with a part of the p_i left out.  What remains lacking is of higher order, so
+for tokens that are rare the estimate is low still.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,9 +33,10 @@ LEAST = 8
 STAGE = "finding the information floor"
 # A floor that speaks for fewer of the positions says nothing of the text.
 _SHARE = 0.05
-# Where the places of a group hardly share an answer, 1 / n is no guide: in the limit of none in
-# common the first order is half a nat whatever the truth.  Half of that limit is too much.
-_TOO_APART = 0.25
+# Where the places of a group hardly share an answer, 1 / n is no guide: with nothing in common the
+# jackknife adds one nat, whatever the truth.  A quarter of that limit is too much.
+_TOO_APART = 0.25 / math.log(2)
+_PARTS = 64  # of a group, each left out once; up to so many occurrences each is its own
 _SAME = 1e-4  # of a state's largest entry: below what positions add, above rounding
 _NUMBERS = 2**22  # of probabilities held at once
 
@@ -80,12 +81,12 @@ def information_floor(
     at = np.flatnonzero(known)[order]
     with torch.no_grad(), full_float32():
         groups = _measured(final_states, head, at, counts[counts >= least], progress)
-    sizes, bits, missing, apart = (np.array(column) for column in zip(*groups, strict=True))
+    sizes, bits, missing = (np.array(column) for column in zip(*groups, strict=True))
+    lacking = float(np.average(missing, weights=sizes))
+    floor = float(np.average(bits, weights=sizes))
     return InformationFloor(
-        bits=float(np.average(bits, weights=sizes)),
-        estimate=None
-        if np.average(apart, weights=sizes) > _TOO_APART
-        else float(np.average(bits + missing, weights=sizes)),
+        bits=floor,
+        estimate=None if lacking > _TOO_APART else floor + lacking,
         interval=_interval(bits, sizes, seed),
         lens_bits=float(np.asarray(lens_kl)[at].mean()),
         sees=TOKEN if same_state else PLACED,
@@ -126,45 +127,46 @@ def _settled(states: Tensor, keys: Vector) -> bool:
     return not bool(off.any())
 
 
-@dataclass
 class _Sums:
-    """Of the distributions of one group so far: their number, sum, squares and entropies."""
+    """Of the distributions of one group of n so far: sums, numbers and entropies of its parts."""
 
-    count: int
-    total: Tensor
-    squares: Tensor
-    entropy: float
-
-    @classmethod
-    def none(cls, like: Tensor) -> "_Sums":
-        return cls(0, torch.zeros_like(like), torch.zeros_like(like), 0.0)
+    def __init__(self, n: int, like: Tensor) -> None:
+        self.n, self.seen, parts = n, 0, min(n, _PARTS)
+        self.total = like.new_zeros(parts, len(like))
+        self.entropy, self.number = like.new_zeros(parts), like.new_zeros(parts)
 
     def add(self, shares: Tensor, entropies: Tensor) -> None:
-        self.count += len(shares)
-        self.total += shares.sum(0)
-        self.squares += shares.square().sum(0)
-        self.entropy += float(entropies.sum())
+        # Neighbours in the text are alike, so they are left out together.
+        place = torch.arange(self.seen, self.seen + len(shares), device=shares.device)
+        part = place * len(self.total) // self.n
+        self.total.index_add_(0, part, shares)
+        self.entropy.index_add_(0, part, entropies)
+        self.number += torch.bincount(part, minlength=len(self.total))
+        self.seen += len(shares)
 
-    def told(self) -> tuple[int, float, float, float]:
-        """Their number, divergence in bits, what that lacks in the mean, and how far apart they
-        are: 0 for equal ones, 1 where none has anything in common with another."""
-        n, mean = self.count, self.total / self.count
-        divergence = float(torch.special.entr(mean).sum()) - self.entropy / n
-        variance = (self.squares - self.total * mean).clamp_min(0) / (n - 1)
-        spread = float((variance / mean.clamp_min(torch.finfo(mean.dtype).tiny)).sum())
-        return n, max(divergence, 0.0) / math.log(2), spread / (2 * n * math.log(2)), spread / n
+    def told(self) -> tuple[int, float, float]:
+        """How many there are, their divergence in bits, and what that lacks by the jackknife."""
+        whole, entropy = self.total.sum(0), self.entropy.sum()
+        divergence = float(torch.special.entr(whole / self.n).sum() - entropy / self.n)
+        lacking = 0.0
+        for total, spread, number in zip(self.total, self.entropy, self.number, strict=True):
+            left = self.n - number
+            mean = (whole - total).clamp_min(0) / left
+            without = float(torch.special.entr(mean).sum() - (entropy - spread) / left)
+            lacking += float(1 - number / self.n) * (divergence - without)
+        return self.n, max(divergence, 0.0) / math.log(2), lacking / math.log(2)
 
 
 def _measured(
     states: Tensor, head: Head, at: Vector, counts: Vector, progress: Progress
-) -> list[tuple[int, float, float, float]]:
+) -> list[tuple[int, float, float]]:
     """What each group tells; `at` holds the positions group after group, `counts` their numbers.
 
     Distributions are made a bounded number at a time, and a group larger than that in parts.
     """
     exact = head.device if has_float64(head.device) else torch.device("cpu")
     ends = np.cumsum(counts)
-    told: list[tuple[int, float, float, float]] = []
+    told: list[tuple[int, float, float]] = []
     sums: _Sums | None = None
     step = max(1, _NUMBERS // len(head.weight))
     for start in range(0, len(at), step):
@@ -177,7 +179,7 @@ def _measured(
         for low, high in zip([0, *inside], [*inside, len(rows)], strict=True):
             if low == high:
                 continue
-            sums = sums or _Sums.none(shares[0])
+            sums = sums or _Sums(int(counts[len(told)]), shares[0])
             sums.add(shares[low:high], entropies[low:high])
             if high in inside:
                 told.append(sums.told())
