@@ -124,7 +124,7 @@ def pair_lens(
         "A": lens(layers[0], 1.6, 1, **settings),
         "B": lens(layers[1], 2.6, 2, **settings),
     }
-    models = {
+    models: dict[str, dict[str, Any]] = {
         side: {
             "name": f"model-{word}",
             "revision": None,

@@ -1,0 +1,50 @@
+"""The story of the lens, run as it stands."""
+
+import re
+from typing import Any
+
+import nbclient
+import nbformat
+import pytest
+
+from embtie_widgets.app.serve import notebook
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    book = nbformat.read(notebook("lens.ipynb"), as_version=4)
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in book.cells)
+    assert "widgets" not in book.metadata
+    place = str(tmp_path_factory.mktemp("story"))
+    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": place}}).execute()
+    return book
+
+
+def numbers(book: Any, name: str) -> list[list[float]]:
+    """The numbers of each line that a cell has printed."""
+    outputs = next(cell for cell in book.cells if cell.id == name).outputs
+    lines = "".join(out.get("text", "") for out in outputs).splitlines()
+    return [[float(n) for n in re.findall(r"\d+\.\d+", line)] for line in lines]
+
+
+def test_every_cell_runs(ran: Any) -> None:
+    outputs = [out for cell in ran.cells for out in cell.get("outputs", [])]
+    assert outputs
+    assert not any(out.output_type == "error" for out in outputs)
+
+
+def test_both_lenses_fall_to_the_models_own_answer(ran: Any) -> None:
+    for name in ("logit", "tuned"):
+        for *curve, check in numbers(ran, name):
+            assert curve == sorted(curve, reverse=True)
+            assert (curve[-1], check) == (0, 0)
+
+
+def test_training_takes_most_of_the_distance_at_the_embedding(ran: Any) -> None:
+    for logit, tuned in zip(numbers(ran, "logit"), numbers(ran, "tuned"), strict=True):
+        assert tuned[0] < 0.6 * logit[0]
+
+
+def test_the_tuned_lens_is_above_the_floor_but_near(ran: Any) -> None:
+    for lens, floor in numbers(ran, "bits"):
+        assert floor < lens < floor + 0.5
