@@ -98,3 +98,16 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
         low, high = group["intervals"]["a"]
         hits += low <= 0.3 <= high
     assert 364 <= hits <= 394
+
+
+def test_the_interval_stays_inside_the_bounds_of_the_score() -> None:
+    shares = np.zeros(100)
+    shares[0] = 0.3
+    groups = {"byte": np.ones(100, bool)}
+    (free,) = group_means(groups, {"a": shares})
+    (bounded,) = group_means(groups, {"a": shares}, (0.0, 1.0))
+    low, high = free["intervals"]["a"]
+    assert low < 0
+    assert bounded["intervals"]["a"] == [0.0, high]
+    (upper,) = group_means(groups, {"a": 1 - shares}, (0.0, 1.0))
+    assert upper["intervals"]["a"] == pytest.approx([1 - high, 1.0])
