@@ -38,7 +38,7 @@ def test_both_curves_carry_their_names_and_the_grid_its_tokens(visit: Open) -> N
     assert "nano-untied" in said
     assert "nano-tied" in said
     assert one.page.locator(f"{PLOT} path.js-line").count() >= 2
-    words = one.page.locator(f"{GRID} .heatmap-label").all_inner_texts()
+    words = one.page.locator(f"{GRID} .heatmap-label").all_text_contents()
     assert len([word for word in words if word.strip()]) >= 60
 
 

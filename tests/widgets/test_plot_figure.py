@@ -245,3 +245,28 @@ def test_where_no_page_answers_that_is_said() -> None:
     )
     assert given_up.wait(10)
     assert "try again" in said[0]
+
+
+@pytest.mark.browser
+def test_a_click_on_a_point_or_a_cell_is_told_by_trace_and_place(open_page: OpenPage) -> None:
+    cells = {"type": "heatmap", "z": [[1, 2, 3], [4, 5, 6]], "xaxis": "x2", "yaxis": "y2"}
+    drawn = spec(1, xaxis2={"anchor": "y2", "domain": [0.6, 1]}, yaxis2={"anchor": "x2"})
+    drawn["layout"]["xaxis"] = {"domain": [0, 0.4]}
+    browser = open_page()
+    told: list[object] = []
+    one = PlotFigure(templates(), {**drawn, "data": [*drawn["data"], cells]})
+    one.clicked = lambda trace, place: told.append((trace, place))
+    browser.mount(one)
+    until_level(browser, 1)
+    for x, y, number in ((1, 1, ""), (2, 1, "2")):
+        at = browser.page.evaluate(
+            f"(() => {{ const plot = {DRAWN}, box = plot.getBoundingClientRect(),"
+            f" {{ xaxis{number}: a, yaxis{number}: b }} = plot._fullLayout;"
+            f" return [box.x + a._offset + a.l2p({x}), box.y + b._offset + b.l2p({y})]; }})()"
+        )
+        browser.page.mouse.move(*at)
+        browser.page.wait_for_timeout(100)
+        browser.page.mouse.click(*at)
+        browser.page.wait_for_timeout(100)
+        browser.pump()
+    assert told == [(0, (1,)), (1, (1, 2))]
