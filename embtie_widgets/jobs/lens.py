@@ -138,8 +138,8 @@ class _Pair:
             progress=progress,
         )
         model = self._models[name] | {"layers": len(lens.kl_bits) - 1}
-        trained = translators is not None and side.source is not None and side.source.path is None
-        curve = curve_of(translators) if trained else {}
+        trained_here = side.source is not None and side.source.path is None
+        curve = curve_of(translators) if translators is not None and trained_here else {}
         return {"lens": _labelled(lens, side, translators), "model": model, "training": curve}
 
     def _show_training(self, name: str, called: str, said: str, curve: dict[str, Vector]) -> None:
