@@ -7,6 +7,7 @@ from typing import Any
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.lens_sides import bundled_lens
 from embtie_widgets.measures.lens import measure_lens
+from embtie_widgets.measures.states import most_places
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import fields
 from embtie_widgets.requests.lens import LENSES, MODES
@@ -38,10 +39,10 @@ def lens(
     """What each layer of a model already says about the next token.
 
     `model` is a reference or a transformers model; `texts` are strings, or token ids (B, T), in
-    pieces of at most `length` tokens.  A "tuned" lens needs `translators`, from `train_lens` or
-    `load_lens`, or the path of a saved lens; without them it is the one that ships with a bundled
-    model.  `mode` "paper" repeats the two slips of the published evaluation; `floor` adds how near
-    any lens at the embedding could come.
+    pieces of at most `length` tokens, or of as many as the model takes.  A "tuned" lens needs
+    `translators`, from `train_lens` or `load_lens`, or the path of a saved lens; without them it
+    is the one that ships with a bundled model.  `mode` "paper" repeats the two slips of the
+    published evaluation; `floor` adds how near any lens at the embedding could come.
     """
     fields.choice("kind", kind, LENSES)
     fields.choice("mode", mode, MODES)
@@ -91,7 +92,9 @@ def train_lens(
 
     With `start` "zero" none of the steps leaves the logit lens; "least-squares" takes the best
     affine map to the last state as the first.  `recipe` "published" trains as the `tuned-lens`
-    package does.  Stopped by an interrupt, it gives what is learned until then.
+    package does; `options` are the others of `training.lens.train_translators`, such as
+    `tokens_per_step`, `lr` or `resume`.  Stopped by an interrupt, it gives what is learned until
+    then.
     """
     opened = open_model(model, device=device, precision=precision, progress=progress)
     pieces = _pieces(opened, texts, tokenizer, length)
@@ -117,6 +120,7 @@ def load_lens(path: str | Path) -> Translators:
 
 def _pieces(opened: OpenModel, texts: Any, tokenizer: Any, length: int) -> Pieces:
     rows = int(opened.model.get_input_embeddings().weight.shape[0])
+    length = min(length, most_places(opened.model) or length)
     return pieces_of_texts(texts, tokenizer or opened.tokenizer, length=length, rows=rows)
 
 

@@ -95,8 +95,7 @@ def _check(model: Any, runs: Sequence[Ids]) -> None:
     longest = max(map(len, runs), default=0)
     if not longest:
         raise EmbtieError("There is no token to read.", "Give a longer text.")
-    config = model.config.get_text_config()
-    rows, most = model.get_input_embeddings().weight.shape[0], _most_places(config)
+    rows, most = model.get_input_embeddings().weight.shape[0], most_places(model)
     low, high = min(r.min() for r in runs if len(r)), max(r.max() for r in runs if len(r))
     if low < 0 or high >= rows:
         raise EmbtieError(
@@ -110,7 +109,9 @@ def _check(model: Any, runs: Sequence[Ids]) -> None:
         )
 
 
-def _most_places(config: Any) -> int | None:
+def most_places(model: Any) -> int | None:
+    """The longest piece that a model takes; None where its configuration names no end."""
+    config = model.config.get_text_config()
     names = ("max_position_embeddings", "n_positions", "max_seq_len")
     known = (getattr(config, name, None) for name in names)
     return next((int(n) for n in known if isinstance(n, int) and n > 0), None)

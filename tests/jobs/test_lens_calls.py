@@ -56,6 +56,11 @@ def test_strings_are_cut_by_the_models_own_tokenizer(named: str) -> None:
     assert np.allclose(alone.per_token, result.per_token[:, :120], atol=1e-4)
 
 
+def test_pieces_are_no_longer_than_the_model_takes(named: str) -> None:
+    result = ew.lens(named, TEXTS)  # 120 words each, for a model of 32 places
+    assert (result.place.max(), len(result.ids)) == (31, 480)
+
+
 def test_a_model_in_memory_needs_a_tokenizer_for_strings(named: str) -> None:
     from embtie_widgets.requests import ModelRef
     from embtie_widgets.sources.tokenizing import tokenizer_of
