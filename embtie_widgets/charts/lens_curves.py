@@ -18,7 +18,7 @@ from embtie_widgets.results.lens import Lens, PairLens
 
 SIDES = ("A", "B")
 _NOTHING = np.empty(0)
-_PAD = 0.18  # room left of the embedding for the floor, in widths of the curves
+_PAD = 0.22  # room left of the embedding for the floor, in widths of the curves
 _CLOSE = 0.1  # labels nearer than this share of the axis would touch
 _REACH = 1.8  # a guess within so many heights of the curves is drawn
 _Trace = dict[str, Any]
@@ -259,7 +259,7 @@ def _floor_shapes(result: PairLens | None, measure: str, end: float, across: str
     for side, floor in _floors(result, measure).items():
         assert result is not None  # noqa: S101 - there are floors
         look = mark(result, side)
-        span = {"type": "rect", "x0": -0.07 * end, "x1": -0.018 * end, "line": {"width": 0}}
+        span = {"type": "rect", "x0": -0.06 * end, "x1": -0.015 * end, "line": {"width": 0}}
         low, high = floor.interval
         shapes.append(span | {"y0": low, "y1": high, "fillcolor": faint(look, 0.22)})
         line = {"color": look.color, "width": 3}
@@ -279,11 +279,11 @@ def _floor_labels(
     groups = [list(floors)] if close else [[side] for side in floors]
     return [
         {
-            "x": -0.075 * end,
+            "x": -0.065 * end,
             "y": float(np.mean([floors[side].bits for side in group])),
             "text": "<br>".join(["floor", *(_valued(result, s, floors[s].bits) for s in down)]),
             "hovertext": "<br>".join(plain(floor_sentence(result, side)) for side in group),
-            "font": {"size": 12},
+            "font": {"size": 11},
             "showarrow": False,
             "xanchor": "right",
             "align": "right",
@@ -294,7 +294,7 @@ def _floor_labels(
 
 
 def _valued(result: PairLens, side: str, value: float) -> str:
-    return f"{mark(result, side).glyph} {value:.2f}"
+    return f"{mark(result, side).glyph}{value:.2f}"
 
 
 def _guesses(result: PairLens | None, measure: str) -> list[tuple[str, float]]:
@@ -388,7 +388,7 @@ def _reasons(result: PairLens | None, measure: str, extent: tuple[float, float])
 
 
 def _wrapped(words: str) -> str:
-    return "<br>".join(map(plain, textwrap.wrap(words, 34)))
+    return "<br>".join(map(plain, textwrap.wrap(words, 26)))
 
 
 def _standing(chosen: float, across: str, result: PairLens | None) -> list[_Trace]:
