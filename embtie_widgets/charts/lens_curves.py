@@ -20,6 +20,7 @@ SIDES = ("A", "B")
 _NOTHING = np.empty(0)
 _PAD = 0.22  # room left of the embedding for the floor, in widths of the curves
 _CLOSE = 0.1  # labels nearer than this share of the axis would touch
+_ROOM = (0.38, 0.8)  # where along the curves a name has room on either side
 _REACH = 1.8  # a guess within so many heights of the curves is drawn
 _Trace = dict[str, Any]
 
@@ -203,22 +204,16 @@ def _names(
     drawn = {side: (_x(one, across), values(one, measure)) for side, one in result.lenses.items()}
     if len(drawn) == 1:
         ((side, (x, y)),) = drawn.items()
-        return [_name(result, side, x, y, _middle(x)[0], True, measure)]
+        return [_name(result, side, x, y, 0.5 * float(x[-1]), True, measure)]
     (first, (xa, ya)), (second, (xb, yb)) = drawn.items()
-    gap = _scaled(ya, measure) - _scaled(np.interp(xa, xb, yb), measure)
-    at = max(_middle(xa), key=lambda i: abs(gap[i]))
-    near = int(np.argmin(np.abs(xb - xa[at])))
+    room = np.linspace(*_ROOM, 43) * min(xa[-1], xb[-1])
+    gap = _scaled(np.interp(room, xa, ya), measure) - _scaled(np.interp(room, xb, yb), measure)
+    widest = int(np.argmax(np.abs(gap)))
+    at, above = float(room[widest]), bool(gap[widest] >= 0)
     return [
-        _name(result, first, xa, ya, at, bool(gap[at] >= 0), measure),
-        _name(result, second, xb, yb, near, bool(gap[at] < 0), measure),
+        _name(result, first, xa, ya, at, above, measure),
+        _name(result, second, xb, yb, at, not above, measure),
     ]
-
-
-def _middle(x: Vector) -> list[int]:
-    """The points where a name has room on either side."""
-    share = x / (x[-1] or 1)
-    inside = np.flatnonzero((share >= 0.38) & (share <= 0.8)).tolist()
-    return inside or [len(x) // 2]
 
 
 def _scaled(y: Any, measure: str) -> Any:
@@ -226,14 +221,14 @@ def _scaled(y: Any, measure: str) -> Any:
 
 
 def _name(
-    result: PairLens, side: str, x: Vector, y: Vector, at: int, above: bool, measure: str
+    result: PairLens, side: str, x: Vector, y: Vector, at: float, above: bool, measure: str
 ) -> _Trace:
     """On the side of the point towards which the curve turns away from the words."""
     falls = y[-1] < y[0]
     right = falls == above
     return {
-        "x": float(x[at]),
-        "y": float(_scaled(y[at], measure)),
+        "x": at,
+        "y": float(_scaled(np.interp(at, x, y), measure)),
         "text": titled(result, side),
         "font": {"size": 14},
         "showarrow": False,

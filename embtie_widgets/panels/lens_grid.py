@@ -44,7 +44,7 @@ class GridView(w.VBox):
         self.figure.clicked = callback(self._clicked)
         self.card = w.HTML().add_class("ep-cell")
         chosen = w.Box([self.passage, self.position, self.layer]).add_class("ep-chooser")
-        scroll = w.Box([self.figure]).add_class("ep-grid")
+        scroll = w.Box([self.figure]).add_class("ep-grid").add_class("ep-scroll")
         super().__init__([chosen, scroll, self.card])
         for control in (self.passage, self.position, self.layer):
             control.observe(callback(lambda _: self._chose()), "value")
