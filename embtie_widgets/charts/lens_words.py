@@ -121,7 +121,7 @@ def _above(result: PairLens, order: list[str]) -> str:
 
 
 def halves(result: PairLens) -> str:
-    """Which part of the way the first half of the layers brings each model."""
+    """Which part of the way the first half of the layers covers in each model."""
     said: list[str] = []
     for side, one in result.lenses.items():
         whole = float(one.kl_bits[0] - one.kl_bits[-1])
