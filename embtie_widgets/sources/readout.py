@@ -44,7 +44,8 @@ class Readout:
 def measure_readout(model: Any) -> Readout:
     """By two forward passes over a few tokens; the model is left as it was.
 
-    An EmbtieError where the logits are something else than a scaled and capped head.
+    An EmbtieError where the logits are something else than a scaled and capped head, or where the
+    head makes numbers of a plain state that are not finite.
     """
     layout, head = layout_of(model), model.get_output_embeddings()
     before: list[torch.Tensor] = []
@@ -65,6 +66,8 @@ def measure_readout(model: Any) -> Readout:
         raise _other(model)
     with _hooked({watched: leaving, head: crossing}):
         _forward(model)
+    if not all(bool(made.isfinite().all()) for made in through):
+        raise _not_finite(model)
     hidden = _factor(before[-1], through[0]) if before and through else None
     if hidden is None or not _is_linear(head, *through[:2]):
         raise _other(model)
@@ -161,4 +164,13 @@ def _other(model: Any) -> EmbtieError:
         f"The logits of a {type(model).__name__} are not those of norm, head, scale and cap.",
         "Its matrices can be compared; its last state cannot be read by a lens. Where the final "
         "norm goes by an unusual name, ew.register_family(model_type, norm=...) tells it.",
+    )
+
+
+def _not_finite(model: Any) -> EmbtieError:
+    return EmbtieError(
+        f"The output matrix or its bias in this {type(model).__name__} holds numbers that are not "
+        "finite: it makes NaN or infinite logits of a plain state.",
+        "The weights may be damaged, or too large for float16: download them again, or load the "
+        "model in float32.",
     )

@@ -88,3 +88,16 @@ def test_half_precision_is_measured_too() -> None:
     config = hf.CohereConfig(**LLAMA, logit_scale=0.0625)
     model = randomised(hf.CohereForCausalLM(config)).to(torch.bfloat16)
     assert measure_readout(model).logits == pytest.approx(0.0625, rel=1e-2)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_head_with_a_number_that_is_not_finite_is_refused_in_words(
+    tied: bool, number: float
+) -> None:
+    model = tiny("llama", tied)
+    with torch.no_grad():
+        model.get_output_embeddings().weight[4, 1] = number
+    with pytest.raises(ew.EmbtieError, match="not finite") as told:
+        measure_readout(model)
+    assert told.value.hint
