@@ -3,6 +3,7 @@ import json
 import os
 import pickle
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,12 @@ from tuned_lens.nn.lenses import TunedLens
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.training.lens import train_translators
-from embtie_widgets.training.translators import Translators, load_lens, read_lens
+from embtie_widgets.training.translators import (
+    Translators,
+    column_lengths,
+    load_lens,
+    read_lens,
+)
 from tests.training.lens_text import PIECES, model
 
 
@@ -75,6 +81,14 @@ def test_a_lens_of_the_package_for_another_matrix_is_refused(tmp_path: Path) -> 
         load_lens(tmp_path, with_other_head())
 
 
+def _each(change: Any) -> dict[str, Any]:
+    return {f"{i}.weight": change(torch.zeros(8, 8)) for i in (0, 1)}
+
+
+def _to_meta(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to("meta")
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
@@ -87,6 +101,10 @@ def test_a_lens_of_the_package_for_another_matrix_is_refused(tmp_path: Path) -> 
             "damaged",
         ),
         (lambda folder: torch.save([1], folder / "params.pt"), "damaged"),
+        (lambda folder: (folder / "params.pt").write_bytes(b"\x80\x02."), "damaged"),
+        (lambda folder: (folder / "params.pt").write_bytes(b"\x80\x02K\x01Q."), "damaged"),
+        (lambda folder: torch.save(_each(torch.Tensor.to_sparse), folder / "params.pt"), "fit"),
+        (lambda folder: torch.save(_each(_to_meta), folder / "params.pt"), "fit"),
         (
             lambda folder: torch.save(
                 {f"{i}.weight": torch.full((8, 8), float("nan")) for i in (0, 1)},
@@ -168,6 +186,15 @@ def test_translators_that_do_not_fit_together_are_refused(
     save_file(tensors, tmp_path / "x.safetensors", {"embtie": json.dumps(about)})
     with pytest.raises(EmbtieError, match=says):
         load_lens(tmp_path / "x.safetensors")
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float16, torch.float64])
+def test_a_file_in_another_float_type_is_read_as_float32(lens: Translators, dtype: Any) -> None:
+    columns = column_lengths(with_other_head().get_output_embeddings().weight)
+    changed = replace(lens, weights=lens.weights.to(dtype), hashes={}, columns=columns.to(dtype))
+    found = read_lens(changed.to_bytes())
+    assert found.weights.dtype == torch.float32
+    assert "another output matrix" in str(found.fits(model()))
 
 
 def test_a_lens_says_why_it_does_not_fit_a_model(lens: Translators) -> None:
