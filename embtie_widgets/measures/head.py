@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources.alone import alone_with
 from embtie_widgets.sources.live import layout_of
 from embtie_widgets.sources.offloaded import at_hand
 from embtie_widgets.sources.readout import Readout, measure_readout
@@ -45,6 +46,11 @@ class Head:
         by something else than norm, head, scale and cap.
         """
         refuse_others(model)
+        with alone_with(model):
+            return cls._measured(model, device)
+
+    @classmethod
+    def _measured(cls, model: Any, device: torch.device | None) -> "Head":
         readout, layout = measure_readout(model), layout_of(model)
         head, modules = model.get_output_embeddings(), dict(model.named_modules())
         with at_hand(head):

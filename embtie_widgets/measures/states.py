@@ -13,6 +13,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.devices import full_float32
 from embtie_widgets.measures.head import refuse_others
 from embtie_widgets.progress import Progress, silent
+from embtie_widgets.sources.alone import alone_with
 from embtie_widgets.sources.live import layout_of
 from embtie_widgets.sources.offloaded import input_device
 
@@ -145,7 +146,8 @@ class _Reader:
                 raise _other(self.model, "its blocks do not hand on one state per token")
             states.append(_real(state, masked, device))
 
-        with _listening(self.blocks, keep):
+        # Of two threads with one open model each would hear the other's states.
+        with alone_with(self.model, lambda: tell(0)), _listening(self.blocks, keep):
             logits = self._forward(ids, masked)
         own = _real(logits, masked, device)
         device = own.device

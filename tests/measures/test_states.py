@@ -1,6 +1,8 @@
 """States by hooks: each position of each piece once, whatever stands beside it in the batch."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -145,3 +147,33 @@ def test_batches_hold_no_more_than_they_may_and_every_piece_once() -> None:
 def test_what_cannot_be_read_is_refused_in_words(pieces: Any, words: str) -> None:
     with pytest.raises(ew.EmbtieError, match=words):
         list(states_of(llama(), pieces))
+
+
+def test_another_thread_may_read_the_same_model_meanwhile() -> None:
+    model, others = llama(), [PIECES[2]]
+    right, met = gathered(model, PIECES), []
+
+    def meanwhile() -> None:
+        met.append(gathered(model, others))
+
+    thread = threading.Thread(target=meanwhile)
+
+    def in_the_middle(*_: Any) -> None:
+        if thread.ident is None:
+            thread.start()
+            thread.join(0.3)
+
+    with removed(model.model.layers[0].register_forward_hook(in_the_middle)):
+        found = gathered(model, PIECES)
+    thread.join()
+    for where, (states, _, _) in found.items():
+        assert torch.equal(states, right[where][0])
+    for (_, place), (states, _, _) in met[0].items():
+        assert torch.allclose(states, right[2, place][0], rtol=1e-3, atol=1e-4)
+
+
+@contextmanager
+def removed(handle: Any) -> Iterator[None]:
+    """The hook is taken away again."""
+    yield
+    handle.remove()
