@@ -17,11 +17,13 @@ from embtie_widgets.measures.head import Head
 
 BITS = 1 / math.log(2)
 # Positions and logits at a time: what a processor's cache holds, and what fills a GPU.
-_POSITIONS, _CACHED, _ON_GPU = 256, 1 << 20, 1 << 26
+_POSITIONS, _CACHED, _ON_GPU = 512, 1 << 20, 1 << 26
 _ROWS_AT_ONCE = 64
 # Two logits that differ by less than this share of the lengths of their vectors are equal.
 _ROUNDING = 2e-7
 _GROUP = 64
+# Less than this below the highest logit nothing is lost; processors are slow where exp is denormal.
+_NOTHING = -80.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +87,15 @@ def compare(
 
     `likeliest` is how many tokens are listed for each; `tell` is called all the while.
     """
-    step = _POSITIONS if head.device.type == "cpu" else len(states)
     with torch.no_grad():
         parts = [_one(head, states[at], final[at], likeliest, tell)
-                 for at in _slices(len(states), step)]  # fmt: skip
+                 for at in spans(len(states), head.device)]  # fmt: skip
     return Point(*(torch.cat(column) for column in zip(*parts, strict=True)))
+
+
+def spans(n: int, device: torch.device) -> Iterator[slice]:
+    """Which of n positions are read together on that device."""
+    return _slices(n, _POSITIONS if device.type == "cpu" else max(1, n))
 
 
 def _one(
@@ -152,16 +158,19 @@ class _Sums:
             self._list(z, rows.start)
         self.cross += torch.mul(self.final.probabilities[:, rows], z, out=spare).sum(-1)
         self.above += torch.gt(z, self.equal, out=spare).sum(-1)
-        high, at = z.max(-1)
-        self.best = torch.where(high > self.highest, at + rows.start, self.best)
-        self._raise_to(torch.maximum(high, self.highest))
-        z -= self.highest[:, None]
+        self._raise_to(z, rows.start)
+        z.sub_(self.highest[:, None]).clamp_min_(_NOTHING)
         shares = torch.exp(z, out=spare)
         self.mass += shares.sum(-1)
         self.moment += z.mul_(shares).sum(-1)
 
-    def _raise_to(self, highest: Tensor) -> None:
+    def _raise_to(self, z: Tensor, start: int) -> None:
         """Both sums of shares are relative to the highest logit so far."""
+        high = z.amax(-1)
+        above = (high > self.highest).nonzero()[:, 0]
+        if len(above):  # to look for the place takes longer than for the value
+            self.best[above] = z[above].argmax(-1) + start
+        highest = torch.maximum(high, self.highest)
         lower = (self.highest - highest).to(self.mass.dtype)
         shrunk = lower.exp()
         # Where there was none so far there is nothing to shrink.

@@ -14,7 +14,7 @@ from torch import Tensor
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures import lens_words
 from embtie_widgets.measures.devices import full_float32
-from embtie_widgets.measures.divergence import Final, compare, furthest
+from embtie_widgets.measures.divergence import Final, compare, furthest, spans
 from embtie_widgets.measures.head import Head
 from embtie_widgets.measures.information import (
     CONTEXT,
@@ -154,6 +154,11 @@ class _Work:
 
     def _read_layer(self, layer: int, at: Vector, state: Tensor, final: Final, tell: Any) -> None:
         seen = self._translated(layer, state)
+        self.whole[layer, at] = torch.isfinite(state).all(-1).cpu().numpy()
+        for rows in spans(len(at), self.head.device):
+            self._compare(layer, at[rows], seen[rows], final[rows], tell)
+
+    def _compare(self, layer: int, at: Vector, seen: Tensor, final: Final, tell: Any) -> None:
         most = LIKELIEST if (at < self.listed).any() else 0
         point = compare(self.head, seen, final, most, tell)
         kl, entropy, rank, agrees, likeliest, shares = (part.cpu().numpy() for part in point)
@@ -161,7 +166,6 @@ class _Work:
         self.kl[layer, at], self.entropy[layer, at] = np.where(known, kl, np.nan), entropy
         self.rank[layer, at] = np.where(known, rank, np.nan)
         self.agrees[layer, at] = np.where(known, agrees, np.nan)
-        self.whole[layer, at] = torch.isfinite(state).all(-1).cpu().numpy()
         if most:
             here = at < self.listed
             self.likeliest[layer, at[here]] = likeliest[here]
