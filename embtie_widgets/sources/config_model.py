@@ -14,6 +14,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.sources import configuration
 from embtie_widgets.sources.configuration import Config
 from embtie_widgets.sources.counting import Sized
+from embtie_widgets.sources.library import transformers
 from embtie_widgets.sources.live import matrices_of
 
 _FOREIGN = re.compile(
@@ -71,10 +72,9 @@ def sized_config(value: Any) -> Sized:
 def meta_model(config: Config) -> Any:
     """The model on the meta device: every shape, no values; no repository code takes part."""
     import torch
-    import transformers
 
     built = built_config(config)
-    known = _class(transformers, built, configuration.named_class(config))
+    known = _class(transformers(), built, configuration.named_class(config))
     built._attn_implementation = "eager"
     with sensible(config), torch.device("meta"):
         return known(built)
@@ -83,15 +83,13 @@ def meta_model(config: Config) -> Any:
 def built_config(config: Config) -> Any:
     """The configuration as an object of transformers' own; what would fetch anything, or run
     foreign code, is dropped."""
-    import transformers
-
-    kind = config.get("model_type")
-    if not isinstance(kind, str) or kind not in transformers.CONFIG_MAPPING:
+    library, kind = transformers(), config.get("model_type")
+    if not isinstance(kind, str) or kind not in library.CONFIG_MAPPING:
         raise _unknown(kind)
     _refuse_endless(config)
     own = {k: v for k, v in _cleaned(config).items() if k != "model_type"}
     with sensible(config):
-        return transformers.AutoConfig.for_model(kind, **own)
+        return library.AutoConfig.for_model(kind, **own)
 
 
 @contextmanager
@@ -123,14 +121,14 @@ def _cleaned(config: Config) -> dict[str, Any]:
     }
 
 
-def _class(transformers: Any, built: Any, named: str | None) -> Any:
+def _class(library: Any, built: Any, named: str | None) -> Any:
     """The class that the configuration names, else the language model of this type."""
-    own: Any = getattr(transformers, named, None) if named and named.isidentifier() else None
-    ours = isinstance(own, type) and issubclass(own, transformers.PreTrainedModel)
+    own: Any = getattr(library, named, None) if named and named.isidentifier() else None
+    ours = isinstance(own, type) and issubclass(own, library.PreTrainedModel)
     if ours and own.config_class is type(built):
         return own
     for name in _MAPPINGS:
-        mapping = getattr(transformers, name, {})
+        mapping = getattr(library, name, {})
         if type(built) in mapping:
             found = mapping[type(built)]
             return found[0] if isinstance(found, tuple | list) else found

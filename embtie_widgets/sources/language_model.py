@@ -9,6 +9,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.sources import configuration
 from embtie_widgets.sources.config_model import built_config, sensible
 from embtie_widgets.sources.configuration import Config
+from embtie_widgets.sources.library import transformers
 
 _DECODERS = ("MODEL_FOR_CAUSAL_LM_MAPPING", "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING")
 _WHICH = "Choose a decoder such as GPT-2, Llama or Pythia."
@@ -45,10 +46,8 @@ def described(config: Config, name: str) -> Described:
 
 def decoder_class(built: Any, named: str | None, name: str) -> Any:
     """The class with a language-model head that transformers has for this configuration."""
-    import transformers
-
     refuse_others(built, name)
-    known = [made for mapping in _DECODERS for made in _classes(transformers, mapping, built)]
+    known = [made for mapping in _DECODERS for made in _classes(transformers(), mapping, built)]
     if not known:
         raise EmbtieError(
             f"'{name}' is of type '{built.model_type}', which is no language model that "
@@ -60,15 +59,13 @@ def decoder_class(built: Any, named: str | None, name: str) -> Any:
 
 def refuse_others(built: Any, name: str) -> None:
     """An EmbtieError for what reads its text in another way than from left to right."""
-    import transformers
-
     if getattr(built, "is_encoder_decoder", False):
         raise EmbtieError(
             f"'{name}' is an encoder-decoder model, whose text goes through two stacks of layers; "
             "what the layers say about the next token is read from decoders alone.",
             f"{_WHICH} {_MATRICES}",
         )
-    masked = type(built) in transformers.MODEL_FOR_MASKED_LM_MAPPING
+    masked = type(built) in transformers().MODEL_FOR_MASKED_LM_MAPPING
     if masked and not any(getattr(built, word, False) for word in ("is_decoder", "causal")):
         raise EmbtieError(
             f"'{name}' is a masked language model: it sees the tokens on both sides, and says "
@@ -94,8 +91,8 @@ def quantised(name: str) -> EmbtieError:
     )
 
 
-def _classes(transformers: Any, mapping: str, built: Any) -> tuple[Any, ...]:
-    known = getattr(transformers, mapping, {})
+def _classes(library: Any, mapping: str, built: Any) -> tuple[Any, ...]:
+    known = getattr(library, mapping, {})
     if type(built) not in known:
         return ()
     found = known[type(built)]

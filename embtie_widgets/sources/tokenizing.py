@@ -22,6 +22,7 @@ from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources import made_tokenizers, piece_files
 from embtie_widgets.sources.files import Files, optional_json
+from embtie_widgets.sources.library import transformers
 from embtie_widgets.sources.load import Place, find, is_gguf
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.permission import token_list_path
@@ -181,13 +182,11 @@ def _sign(told: Any) -> str | None:
 
 def _converted(files: Files) -> Tokenizer:
     """What transformers makes of older files, copied to a place where there is nothing else."""
-    from transformers import AutoTokenizer
-
     with tempfile.TemporaryDirectory() as folder:
         for name in filter(_PARTS.fullmatch, files.names()):
             _copy(files.path(name), Path(folder) / name)
         try:
-            made = AutoTokenizer.from_pretrained(
+            made = transformers().AutoTokenizer.from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False
             )
         except Exception:  # whatever these files make it stumble over

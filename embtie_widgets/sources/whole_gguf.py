@@ -12,6 +12,7 @@ from embtie_widgets.progress import Progress, silent
 from embtie_widgets.sources import language_model, weights
 from embtie_widgets.sources.gguf_file import for_others, gguf_size
 from embtie_widgets.sources.language_model import Described
+from embtie_widgets.sources.library import transformers
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.placing import Placing
 from embtie_widgets.sources.quiet import replaced, told
@@ -72,10 +73,8 @@ class GgufModel:
             )
 
     def _described(self, place: str) -> Described:
-        from transformers import AutoConfig
-
         try:
-            config = AutoConfig.from_pretrained(
+            config = transformers().AutoConfig.from_pretrained(
                 place, gguf_file=_FILE, local_files_only=True, trust_remote_code=False
             )
         except Exception as fault:  # whatever the file's fields make it stumble over
@@ -89,9 +88,7 @@ class GgufModel:
 
 def _plainly() -> dict[str, Any]:
     """Later releases of transformers keep weights packed where they can, unless told not to."""
-    import transformers
-
-    kind = getattr(transformers, "GgufConfig", None)
+    kind = getattr(transformers(), "GgufConfig", None)
     return {} if kind is None else {"quantization_config": kind(dequantize=True)}
 
 
