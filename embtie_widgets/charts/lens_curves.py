@@ -11,29 +11,18 @@ from typing import Any
 import numpy as np
 
 from embtie_widgets.charts.figures import plain
-from embtie_widgets.charts.lens_words import MEASURES, floor_sentence, guess, name_of, short
+from embtie_widgets.charts.lens_floors import floor_labels, floor_shapes, floors_of
+from embtie_widgets.charts.lens_marks import mark, titled
+from embtie_widgets.charts.lens_words import MEASURES, guess, name_of
 from embtie_widgets.charts.shapes import Vector, faint
-from embtie_widgets.charts.theme import Mark, marks_of
 from embtie_widgets.results.lens import Lens, PairLens
 
 SIDES = ("A", "B")
 _NOTHING = np.empty(0)
 _PAD = 0.22  # room left of the embedding for the floor, in widths of the curves
-_CLOSE = 0.1  # labels nearer than this share of the axis would touch
 _ROOM = (0.38, 0.8)  # where along the curves a name has room on either side
 _REACH = 1.8  # a guess within so many heights of the curves is drawn
 _Trace = dict[str, Any]
-
-
-def mark(result: PairLens, side: str) -> Mark:
-    """The colour, dash and symbol of a model."""
-    words = [str(facts.get("tied", "")) for facts in result.models.values()]
-    return dict(zip(result.models, marks_of(words), strict=True))[side]
-
-
-def titled(result: PairLens, side: str, most: int = 26) -> str:
-    """The name of a model with its marker, for a label in the chart."""
-    return f"<b>{mark(result, side).glyph} {plain(short(name_of(result, side), most))}</b>"
 
 
 def spec(
@@ -130,7 +119,7 @@ def _layout(result: PairLens | None, measure: str, across: str, chosen: float) -
         "showlegend": False,
         "xaxis": {
             "title": {"text": "share of the layers, %" if across == "depth" else "layer"},
-            "range": [-(_PAD if _floors(result, measure) else 0.04) * end, 1.03 * end],
+            "range": [-(_PAD if floors_of(result, measure) else 0.04) * end, 1.03 * end],
             **layer_ticks(end, across),
             "zeroline": False,
             "showline": True,
@@ -144,13 +133,13 @@ def _layout(result: PairLens | None, measure: str, across: str, chosen: float) -
         },
         "shapes": [
             *_guess_lines(result, measure),
-            *_floor_shapes(result, measure, end, across),
+            *floor_shapes(result, measure, end),
             *_standing(chosen, across, result),
         ],
         "annotations": [
             *_names(result, measure, across, extent),
             *_guess_labels(result, measure, extent),
-            *_floor_labels(result, measure, end, extent),
+            *floor_labels(result, measure, end, extent),
             *_reasons(result, measure, extent),
         ],
     }
@@ -180,7 +169,8 @@ def _highest(result: PairLens | None, measure: str) -> float:
     top = [values(one, measure).max() for one in lenses]
     if measure == "kl":
         top += [one.intervals.max() for one in lenses]
-        top += [floor.interval[1] for floor in _floors(result, measure).values()]
+        floors = floors_of(result, measure).values()
+        top += [max(floor.interval[1], floor.lens_bits) for floor in floors]
     return max((float(v) for v in top if np.isfinite(v)), default=1.0) or 1.0
 
 
@@ -240,56 +230,6 @@ def _name(
 
 
 # The floor at the input point, the guess that knows nothing, and reasons.
-
-
-def _floors(result: PairLens | None, measure: str) -> dict[str, Any]:
-    if result is None or measure != "kl":
-        return {}
-    return {s: one.floor for s, one in result.lenses.items() if one.floor is not None}
-
-
-def _floor_shapes(result: PairLens | None, measure: str, end: float, across: str) -> list[_Trace]:
-    """A short line for each floor, with its interval as an area around it, left of the curves."""
-    shapes = []
-    for side, floor in _floors(result, measure).items():
-        assert result is not None  # noqa: S101 - there are floors
-        look = mark(result, side)
-        span = {"type": "rect", "x0": -0.06 * end, "x1": -0.015 * end, "line": {"width": 0}}
-        low, high = floor.interval
-        shapes.append(span | {"y0": low, "y1": high, "fillcolor": faint(look, 0.22)})
-        line = {"color": look.color, "width": 3}
-        shapes.append(span | {"type": "line", "y0": floor.bits, "y1": floor.bits, "line": line})
-    return shapes
-
-
-def _floor_labels(
-    result: PairLens | None, measure: str, end: float, extent: tuple[float, float]
-) -> list[_Trace]:
-    """What the floors are, beside their lines; as one label where two would touch."""
-    floors = _floors(result, measure)
-    if result is None or not floors:
-        return []
-    heights = [floor.bits for floor in floors.values()]
-    close = max(heights) - min(heights) < _CLOSE * extent[1]
-    groups = [list(floors)] if close else [[side] for side in floors]
-    return [
-        {
-            "x": -0.065 * end,
-            "y": float(np.mean([floors[side].bits for side in group])),
-            "text": "<br>".join(["floor", *(_valued(result, s, floors[s].bits) for s in down)]),
-            "hovertext": "<br>".join(plain(floor_sentence(result, side)) for side in group),
-            "font": {"size": 11},
-            "showarrow": False,
-            "xanchor": "right",
-            "align": "right",
-        }
-        for group in groups
-        for down in [sorted(group, key=lambda side: -floors[side].bits)]
-    ]
-
-
-def _valued(result: PairLens, side: str, value: float) -> str:
-    return f"{mark(result, side).glyph}{value:.2f}"
 
 
 def _guesses(result: PairLens | None, measure: str) -> list[tuple[str, float]]:

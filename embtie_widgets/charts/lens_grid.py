@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from embtie_widgets.charts.figures import plain
-from embtie_widgets.charts.lens_curves import mark, titled
+from embtie_widgets.charts.lens_marks import mark, titled
 from embtie_widgets.charts.lens_words import name_of
 from embtie_widgets.charts.shapes import Vector, faint
 from embtie_widgets.results import display_token

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from embtie_widgets.charts.figures import plain
-from embtie_widgets.charts.lens_curves import SIDES, layer_ticks, mark, titled
+from embtie_widgets.charts.lens_curves import SIDES, layer_ticks
+from embtie_widgets.charts.lens_marks import mark, titled
 from embtie_widgets.charts.lens_words import name_of, short
 from embtie_widgets.charts.shapes import ABOVE, Vector, faint
 from embtie_widgets.results.lens import Lens, PairLens
@@ -139,11 +140,12 @@ def _training_layout(
     result: PairLens | None, trained: list[str], curves: dict[str, dict[str, Vector]]
 ) -> dict[str, Any]:
     domains = [[0.0, 1.0]] if len(trained) < 2 else [[0.0, 0.47], [0.53, 1.0]]
+    reach = _reach(result, trained, curves)
     axes = {
         "xaxis" if i == 0 else "xaxis2": {
             "title": {"text": "step"},
             "domain": domain,
-            "rangemode": "tozero",
+            "range": [0, reach],
             "zeroline": False,
             "showline": True,
             "ticks": "outside",
@@ -169,13 +171,26 @@ def _training_layout(
             note
             for i, side in enumerate(trained)
             if result is not None
-            for note in (_title(result, side, domains[i][0]), *_ends(result, side, curves[side], i))
+            for note in (
+                _title(result, side, domains[i][0]),
+                *_ends(result, side, curves[side], i, reach),
+            )
         ],
     }
 
 
-def _ends(result: PairLens, side: str, curve: dict[str, Vector], place: int) -> list[_Trace]:
-    """Which lines are the first and the last, at their ends."""
+def _reach(
+    result: PairLens | None, trained: list[str], curves: dict[str, dict[str, Vector]]
+) -> float:
+    """The last step; while the training goes on, that which it is to end with."""
+    asked = result.settings.get("steps", 0) if result is not None and result.progress else 0
+    return max([1.0, float(asked), *(float(curves[side]["step"][-1]) for side in trained)])
+
+
+def _ends(
+    result: PairLens, side: str, curve: dict[str, Vector], place: int, reach: float
+) -> list[_Trace]:
+    """Which lines are the first and the last, at their ends, on the side that has room."""
     kl, steps = np.atleast_2d(np.asarray(curve["kl_bits"], float)), np.asarray(curve["step"], float)
     last = kl.shape[1] - 1
     named = {0: "embedding"} | ({last: f"layer {last}"} if last else {})
@@ -187,7 +202,7 @@ def _ends(result: PairLens, side: str, curve: dict[str, Vector], place: int) -> 
             "text": words,
             "font": {"size": 12},
             "showarrow": False,
-            "xanchor": "right",
+            "xanchor": "left" if steps[-1] < reach / 2 else "right",
             "yanchor": "bottom",
         }
         for layer, words in named.items()

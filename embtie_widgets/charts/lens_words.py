@@ -168,8 +168,8 @@ def _floors(result: PairLens) -> str:
         return ""
     counts = " and ".join(dict.fromkeys(f"{floor.positions:,}" for floor in known))
     return (
-        f"floors over the {counts} positions whose {known[0].sees} comes at least "
-        f"{known[0].least} times"
+        f"floors, and stems up to the lens, over the {counts} positions whose {known[0].sees} "
+        f"comes at least {known[0].least} times"
     )
 
 

@@ -210,7 +210,9 @@ class LensPanel(Panel):
     def _arrange(self, result: PairLens | None) -> None:
         """Only what there is something to see of takes room."""
         lenses = {} if result is None else result.lenses
+        begun = has_training(result) and not lenses and result is not None and not result.failed
         seen = {
+            "curves": not begun,  # there is none before the first model is measured
             "training": has_training(result),
             "grid": bool(passages(result)),
             "layers": bool(lenses),

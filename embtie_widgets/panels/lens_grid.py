@@ -6,7 +6,7 @@ from typing import Any
 import ipywidgets as w
 
 from embtie_widgets.charts import lens_grid as chart
-from embtie_widgets.charts.lens_curves import mark
+from embtie_widgets.charts.lens_marks import mark
 from embtie_widgets.charts.lens_words import name_of
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.panels.fields import Setting, labelled

@@ -3,7 +3,7 @@
 from typing import Any
 
 from embtie_widgets.charts import lens as chart
-from embtie_widgets.charts.lens_curves import mark
+from embtie_widgets.charts.lens_marks import mark
 from embtie_widgets.charts.lens_words import halves, name_of
 from embtie_widgets.panels.words import escape, number, table
 from embtie_widgets.results.lens import Lens, PairLens

@@ -80,16 +80,20 @@ def test_each_floor_is_a_short_line_with_its_interval_left_of_the_embedding(
     result: PairLens,
 ) -> None:
     layout = curves.spec(result)["layout"]
-    lines = [s for s in layout["shapes"] if s["type"] == "line" and s.get("xref") != "paper"]
+    drawn = [s for s in layout["shapes"] if s["type"] == "line" and s.get("xref") != "paper"]
+    lines = [s for s in drawn if s["y0"] == s["y1"]]
+    stems = [(s["y0"], s["y1"]) for s in drawn if s["x0"] == s["x1"]]
     areas = [s for s in layout["shapes"] if s["type"] == "rect"]
     floors = [one.floor for one in result.lenses.values()]
     assert [line["y0"] for line in lines] == [floor.bits for floor in floors if floor]
+    assert stems == [(floor.bits, floor.lens_bits) for floor in floors if floor]
     assert [(area["y0"], area["y1"]) for area in areas] == [f.interval for f in floors if f]
     assert all(shape["x1"] <= 0 for shape in (*lines, *areas))
     assert layout["xaxis"]["range"][0] < lines[0]["x0"]
     for floor in floors:
         assert floor is not None
         assert f"{floor.bits:.2f}" in texts(curves.spec(result))
+        assert f"{floor.lens_bits:.2f}" in texts(curves.spec(result))
 
 
 def test_without_a_floor_and_for_other_curves_there_is_none(result: PairLens) -> None:
@@ -99,7 +103,7 @@ def test_without_a_floor_and_for_other_curves_there_is_none(result: PairLens) ->
     assert "floor" not in texts(curves.spec(bare))
     assert "floor" not in texts(curves.spec(result, "rank"))
     assert "floor" not in chart.caption(bare)
-    assert "floors over the 241 positions whose token comes at least 8" in chart.caption(result)
+    assert "over the 241 positions whose token comes at least 8" in chart.caption(result)
 
 
 def test_a_uniform_guess_is_on_the_chart(result: PairLens) -> None:
@@ -172,6 +176,21 @@ def test_the_training_has_a_line_for_each_layer_and_a_field_for_each_model(
     assert not parts.has_training(pair_lens())
     alone = replace(result, training={"A": {}, "B": result.training["B"]})
     assert {trace["xaxis"] for trace in parts.training(alone)["data"]} == {"x"}
+
+
+def test_a_training_that_goes_on_has_room_for_its_names_and_for_all_its_steps(
+    result: PairLens,
+) -> None:
+    begun = {"step": np.zeros(1), "kl_bits": np.ones((1, 4)), "loss_bits": np.ones(1)}
+    growing = replace(
+        result, training={"A": begun}, progress="0 of 100 steps", settings={"steps": 100}
+    )
+    layout = parts.training(growing)["layout"]
+    assert layout["xaxis"]["range"] == [0, 100]
+    assert {note["xanchor"] for note in layout["annotations"]} == {"left"}
+    whole = parts.training(result)["layout"]
+    assert whole["xaxis"]["range"][1] == result.training["A"]["step"][-1]
+    assert "right" in {note["xanchor"] for note in whole["annotations"]}
 
 
 def test_a_cell_of_the_grid_is_the_kl_there_and_its_word_the_likeliest(result: PairLens) -> None:

@@ -203,7 +203,7 @@ def test_a_training_is_drawn_while_it_goes_on(runner: FakeRunner) -> None:
         job.listener.previewed(Preview(job.request, job.request, growing))
         assert f"{done} of 100 steps" in panel.headline.value
         assert f"{done} of 100 steps" in panel.outdated.value
-    assert shown(panel) == ["curves", "training", "facts"]
+    assert shown(panel) == ["training", "facts"]
     assert len(panel.training.shown["data"]) == 8
     panel.cancel()
     assert "40 of 100 steps" in panel.headline.value
