@@ -52,7 +52,7 @@ def floor_labels(
     lens = {side: floor.lens_bits for side, floor in floors.items()}
     return [
         *_labels_at(result, "floor", least, end, extent, "top"),
-        *_labels_at(result, "lens there", lens, end, extent, "bottom"),
+        *_labels_at(result, "lens", lens, end, extent, "bottom"),
         *(_head_of_stem(result, side, value, end) for side, value in lens.items()),
     ]
 
