@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.measures.foresight import refuse_foresight
 from embtie_widgets.sources.alone import alone_with
 from embtie_widgets.sources.live import layout_of
 from embtie_widgets.sources.offloaded import at_hand
@@ -42,11 +43,12 @@ class Head:
     def of(cls, model: Any, device: torch.device | None = None) -> "Head":
         """Measured on a loaded decoder; on `device`, or else where the model's head is.
 
-        An EmbtieError where the model has no head, has an encoder before it, or makes its logits
-        by something else than norm, head, scale and cap.
+        An EmbtieError where the model has no head, has an encoder before it, looks ahead, or makes
+        its logits by something else than norm, head, scale and cap.
         """
         refuse_others(model)
         with alone_with(model):
+            refuse_foresight(model)
             return cls._measured(model, device)
 
     @classmethod

@@ -77,3 +77,10 @@ def test_models_with_an_encoder_or_without_a_head_are_refused_in_words() -> None
     assert "decoder" in caught.value.hint
     with pytest.raises(ew.EmbtieError, match="no output matrix"):
         Head.of(hf.LlamaModel(llama().config))
+
+
+@pytest.mark.parametrize("kind", ["eurobert", "paligemma"])
+def test_models_that_look_ahead_are_refused_in_words(kind: str) -> None:
+    with pytest.raises(ew.EmbtieError, match="looks ahead") as caught:
+        Head.of(tiny(kind, False))
+    assert "decoder" in caught.value.hint
