@@ -46,6 +46,7 @@ def lens(
     """
     fields.choice("kind", kind, LENSES)
     fields.choice("mode", mode, MODES)
+    _check(length, seed)
     opened = open_model(model, device=device, precision=precision, progress=progress)
     pieces = _pieces(opened, texts, tokenizer, length)
     found = measure_lens(
@@ -96,6 +97,7 @@ def train_lens(
     `tokens_per_step`, `lr` or `resume`.  Stopped by an interrupt, it gives what is learned until
     then.
     """
+    _check(length, seed)
     opened = open_model(model, device=device, precision=precision, progress=progress)
     pieces = _pieces(opened, texts, tokenizer, length)
     learned = train_translators(
@@ -116,6 +118,11 @@ def load_lens(path: str | Path) -> Translators:
     """Translators that were saved by `.save(path)`, or the folder of a lens of the `tuned-lens`
     package; nothing in a file is run."""
     return saved.load_lens(path)
+
+
+def _check(length: Any, seed: Any) -> None:
+    fields.whole("length", length, 2, 2**31 - 1)
+    fields.whole("seed", seed, 0, 2**31 - 1)
 
 
 def _pieces(opened: OpenModel, texts: Any, tokenizer: Any, length: int) -> Pieces:
@@ -145,4 +152,9 @@ def _translators(kind: str, given: Any, opened: OpenModel) -> Any:
         given = load_lens(path)
     if isinstance(given, Translators):
         given.check(opened.model)
+    elif not callable(getattr(given, "apply", None)):
+        raise EmbtieError(
+            f"translators is a {type(given).__name__}; expected trained translators or a path.",
+            "Give what ew.train_lens(...) or ew.load_lens(path) returns.",
+        )
     return given

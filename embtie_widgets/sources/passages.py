@@ -203,8 +203,11 @@ def _as_documents(texts: Iterable[Any]) -> Iterator[Chunk]:
 def _rows_of(given: Any) -> Iterator[list[int]]:
     """The rows of an array (B, T), or of a list of lists that may differ in length."""
     hint = "Give a list of strings, or an array (B, T) of whole numbers."
+    if isinstance(given, bytes | bytearray | memoryview):  # rows of numbers by accident
+        raise EmbtieError("The text is bytes, neither a string nor token ids.", hint)
     try:
         rows = [np.atleast_1d(np.asarray(row)) for row in given]
+        rows = [row if row.size else row.astype(np.int64) for row in rows]
     except (TypeError, ValueError):
         raise EmbtieError(f"A {type(given).__name__} is no text and no ids.", hint) from None
     if not rows:

@@ -108,9 +108,14 @@ def test_what_does_not_go_together_is_said_in_words(named: str, ids: Any) -> Non
         ({"kind": "prism"}, "kind is 'prism'"),
         ({"mode": "both"}, "mode is 'both'"),
         ({"kind": "tuned", "translators": "gone.safetensors"}, "no saved lens"),
+        ({"kind": "tuned", "translators": 5}, "translators is a int"),
+        ({"length": "16"}, "length is '16'"),
+        ({"seed": -1}, "seed is -1"),
     ):
         with pytest.raises(EmbtieError, match=said):
-            ew.lens(named, TEXTS, length=16, **wrong)
+            ew.lens(named, TEXTS, **{"length": 16, **wrong})
+    with pytest.raises(EmbtieError, match="seed is 'x'"):
+        ew.train_lens(named, TEXTS, 1, seed="x")
     with pytest.raises(EmbtieError, match="layers of width"):
         ew.lens(llama(), ids, "tuned", translators=trained)
     with pytest.raises(EmbtieError, match="rows"):

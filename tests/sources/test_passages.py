@@ -103,6 +103,10 @@ def test_rows_of_ids_may_differ_in_length():
     assert listed(pieces_of_texts([[5, 6, 7], [8, 9]], None, length=8)) == [[5, 6, 7], [8, 9]]
 
 
+def test_empty_rows_of_ids_are_passed_over():
+    assert listed(pieces_of_texts([[], [5, 6, 7]], None, length=8)) == [[5, 6, 7]]
+
+
 @pytest.mark.parametrize(
     ("given", "words_of_it"),
     [
@@ -114,6 +118,7 @@ def test_rows_of_ids_may_differ_in_length():
         ([[5]], "at least 2"),
         ([[5, 40]], "40"),
         (["w1 w2", 3], "Text 1 is a int"),
+        (b"w1 w2", "bytes"),
     ],
 )
 def test_what_is_no_text_is_refused_in_words(given, words_of_it):
