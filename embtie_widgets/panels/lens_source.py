@@ -7,9 +7,11 @@ import ipywidgets as w
 import traitlets as t
 
 from embtie_widgets.charts.lens_words import LENS_WORDS, MODE_WORDS
+from embtie_widgets.jobs.lens_files import MOST_BYTES
 from embtie_widgets.panels.fields import Field, fold, labelled, whole_if_it_is
 from embtie_widgets.panels.words import escape
 from embtie_widgets.requests.lens import TRAIN, USUAL
+from embtie_widgets.widgets import UploadButton
 
 _SAVED = "saved"
 _SOURCES = (
@@ -31,7 +33,7 @@ class TranslatorPicker(w.VBox):
 
     value = t.Unicode("")
 
-    def __init__(self, side: str, keep: Keep) -> None:
+    def __init__(self, side: str, keep: Keep, callback: Callable[..., Any]) -> None:
         self.source = labelled(
             w.Dropdown(description=f"translators of {side}", options=_SOURCES),
             "The affine maps of the tuned lens",
@@ -44,10 +46,15 @@ class TranslatorPicker(w.VBox):
             ),
             "A lens that was saved here, or a folder that the tuned-lens package has saved",
         )
-        self.upload = w.FileUpload(description=f"Load lens {side}", accept=".safetensors")
-        self.upload.tooltip = "A .safetensors file of a lens from this computer"
+        self.upload = UploadButton(
+            callback(self.take),
+            MOST_BYTES,
+            label=f"Load lens {side}",
+            title="A .safetensors file of a lens from this computer",
+            accept=".safetensors",
+        )
         self._keep, self._quiet = keep, False
-        self._saved = w.VBox([self.path, self.upload.add_class("ep-upload")])
+        self._saved = w.VBox([self.path, self.upload])
         super().__init__([self.source, self._saved.add_class("ep-corpus")])
         self.add_class("ep-corpus")
         self._show()
@@ -87,9 +94,7 @@ class LensPicker(w.VBox):
         self.lens = _switch("lens", (("Tuned", "tuned"), ("Logit", "logit")), LENS_WORDS)
         self.mode = _switch("mode", (("Corrected", "corrected"), ("Paper", "paper")), MODE_WORDS)
         self.lens_words, self.mode_words = w.HTML(), w.HTML()
-        self.a, self.b = TranslatorPicker("A", keep), TranslatorPicker("B", keep)
-        for picker in (self.a, self.b):
-            picker.upload.observe(callback(lambda change, to=picker: _taken(change, to)), "value")
+        self.a, self.b = (TranslatorPicker(side, keep, callback) for side in "AB")
         self.steps = _number("steps", "How long translators are trained; 0 leaves the logit lens")
         self.train_tokens = _number("training tokens", "On how much text, none of it measured on")
         self.recipe = labelled(
@@ -124,14 +129,6 @@ class LensPicker(w.VBox):
         self.lens_words.value = _said(LENS_WORDS[self.lens.value])
         self.mode_words.value = _said(MODE_WORDS[self.mode.value])
         self.tuned.layout.display = "" if self.lens.value == "tuned" else "none"
-
-
-def _taken(change: Any, to: TranslatorPicker) -> None:
-    if not change["new"]:
-        return
-    file = change["new"][0]
-    to.upload.value = ()
-    to.take(bytes(file["content"]), str(file["name"]))
 
 
 def _switch(

@@ -9,6 +9,7 @@ from embtie_widgets.widgets.scatter import TokenScatter, shade
 from embtie_widgets.widgets.search import SearchPicker
 from embtie_widgets.widgets.steps import StepSlider
 from embtie_widgets.widgets.table import TokenTable
+from embtie_widgets.widgets.upload import UploadButton
 
 __all__ = [
     "CopyButton",
@@ -24,5 +25,6 @@ __all__ = [
     "TokenCard",
     "TokenScatter",
     "TokenTable",
+    "UploadButton",
     "shade",
 ]

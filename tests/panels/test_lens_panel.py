@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -89,14 +88,9 @@ def test_an_uploaded_lens_is_kept_and_named(runner: FakeRunner) -> None:
         return "uploaded:ab"
 
     panel = LensPanel(parts={**parts(runner, Cost(100), pair_lens()), "keep": keep})
-    file = {
-        "name": "mine.safetensors",
-        "type": "",
-        "size": 3,
-        "content": memoryview(b"abc"),
-        "last_modified": datetime(2026, 1, 1, tzinfo=UTC),
-    }
-    panel.source.a.upload.value = (file,)
+    upload = panel.source.a.upload
+    upload._handle_custom_msg({"kind": "begin", "name": "mine.safetensors", "size": 3}, [])
+    upload._handle_custom_msg({"kind": "piece"}, [memoryview(b"abc")])
     assert kept == [(b"abc", "mine.safetensors")]
     assert panel.request.translators_a == "uploaded:ab"
     assert panel.source.a.source.value == "saved"
