@@ -9,6 +9,7 @@ from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.jobs import lens_cost
 from embtie_widgets.jobs.cache import entry_key, keep, kept_or_made, latest, recall
 from embtie_widgets.jobs.estimate import experience
+from embtie_widgets.jobs.lens_plan import Plan
 from embtie_widgets.jobs.lens_sides import READ, SIDES, Side, hash_of, prepare, saved_path
 from embtie_widgets.jobs.lens_store import Vector, curve_of, recalled
 from embtie_widgets.jobs.lens_training import translators_of
@@ -18,6 +19,7 @@ from embtie_widgets.measures.lens import measure_lens
 from embtie_widgets.progress import Progress, hand_on, silent
 from embtie_widgets.requests import LensRequest, ModelRef
 from embtie_widgets.requests.corpus import BUNDLED, DATASETS, OWN
+from embtie_widgets.requests.lens import MOST_SHORT, SHORT
 from embtie_widgets.results.lens import Lens, PairLens
 from embtie_widgets.sources.corpora import find_corpus
 from embtie_widgets.sources.hub import is_hub_id
@@ -169,11 +171,23 @@ class _Pair:
         texts = [side.measured for side in self._sides.values()]
         notes += [note for text in texts for note in text.notes]
         notes += [note for side in self._sides.values() for note in side.trained.notes]
+        notes += [note for name in self._sides for note in self._short(name)]
         if len({text.sha256 for text in texts}) > 1:
             notes.append(
                 "The two models cut the text into different tokens; each mean is over its own."
             )
         return notes
+
+    def _short(self, name: str) -> list[str]:
+        """The sentence on a training that was kept short."""
+        asked, side = self._request, self._sides[name]
+        if side.plan in (None, Plan(MOST_SHORT, asked.steps)) or asked.train_tokens != SHORT:
+            return []
+        return [
+            f"{self._models[name]['name']}: a short training for the size of the model: "
+            f"{side.trained.positions:,} of {MOST_SHORT:,} tokens read for training, "
+            f"{side.steps(asked):,} of {asked.steps:,} steps. Set training tokens to train longer."
+        ]
 
 
 def _labelled(lens: Lens, side: Side, translators: Any) -> Lens:

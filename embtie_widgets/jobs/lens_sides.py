@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.jobs import lens_cost
 from embtie_widgets.jobs.cache import MEASURES
 from embtie_widgets.jobs.lens_files import UPLOADED, uploaded_path
+from embtie_widgets.jobs.lens_plan import Plan, plan
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests import LensRequest, ModelRef
 from embtie_widgets.requests.lens import TRAIN, USUAL
-from embtie_widgets.sources.models import model_hash
+from embtie_widgets.sources.models import model_hash, sizes_of
 from embtie_widgets.sources.passages import Pieces, read_pieces
 from embtie_widgets.sources.permission import lens_path
 from embtie_widgets.sources.reading import sentences
@@ -51,6 +53,7 @@ class Side:
     hash      of its weights and configuration
     measured  what it is measured on, and `trained` what translators learn from
     source    of the translators; None for a logit lens
+    plan      of their training; None where there is none
     """
 
     side: str
@@ -60,6 +63,7 @@ class Side:
     measured: Pieces
     trained: Pieces
     source: Source | None
+    plan: Plan | None = None
 
     @property
     def fingerprint(self) -> dict[str, str]:
@@ -73,6 +77,10 @@ class Side:
         if self.source is not None:
             found["translators "] = self.source.key
         return {f"{what}{self.side}": sha for what, sha in found.items()}
+
+    def steps(self, request: LensRequest) -> int:
+        """In how many steps translators are trained."""
+        return request.steps if self.plan is None else self.plan.steps
 
     def key(self, request: LensRequest) -> str:
         """The name under which its lens is kept, whatever the other model is."""
@@ -113,11 +121,11 @@ class _Reading:
 
     def __init__(self, request: LensRequest, progress: Progress) -> None:
         self._request, self._progress = request, progress
-        self._known: dict[tuple[str, bool], tuple[Pieces, Pieces]] = {}
+        self._known: dict[tuple[str, int], tuple[Pieces, Pieces]] = {}
 
-    def __call__(self, tokenizer: ModelTokenizer, trains: bool) -> tuple[Pieces, Pieces]:
+    def __call__(self, tokenizer: ModelTokenizer, train_tokens: int) -> tuple[Pieces, Pieces]:
         """What is measured on, and what is trained on."""
-        request, key = self._request, (tokenizer.sha256, trains)
+        request, key = self._request, (tokenizer.sha256, train_tokens)
         if key not in self._known:
             self._known[key] = read_pieces(
                 request.corpus,
@@ -125,7 +133,7 @@ class _Reading:
                 tokenizer,
                 length=request.length,
                 tokens=request.positions,
-                train_tokens=request.train_tokens if trains else 0,
+                train_tokens=train_tokens,
                 progress=self._progress,
             )
         return self._known[key]
@@ -135,17 +143,18 @@ def _side(request: LensRequest, side: str, read: _Reading, progress: Progress) -
     ref: ModelRef = getattr(request, side.lower())
     tokenizer = _tokenizer(ref, progress)
     found = _ready(request, side) if request.lens == "tuned" else None
+    sizes = sizes_of(ref, progress)
+    lens_cost.saw(ref, sizes)
     trains = request.lens == "tuned" and found is None
-    measured, trained = read(tokenizer, trains)
+    planned = plan(request, lens_cost.size_of(sizes)) if trains else None
+    measured, trained = read(tokenizer, planned.tokens if planned else 0)
     progress("looking for an earlier result", 0, 1)
     own = model_hash(ref, progress)
-    if trains:
-        facts = {
-            name: getattr(request, name)
-            for name in ("steps", "recipe", "start", "seed", "precision", "device")
-        }
+    if planned is not None:
+        names = ("recipe", "start", "seed", "precision", "device")
+        facts = {name: getattr(request, name) for name in names} | {"steps": planned.steps}
         found = Source("trained", key_of("translators", own, trained.sha256, facts))
-    return Side(side, ref, own, tokenizer, measured, trained, found)
+    return Side(side, ref, own, tokenizer, measured, trained, found, planned)
 
 
 def _tokenizer(ref: ModelRef, progress: Progress) -> ModelTokenizer:

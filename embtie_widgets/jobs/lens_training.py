@@ -57,7 +57,7 @@ def _trained(
     learned = train_translators(
         opened.model,
         pieces,
-        request.steps,
+        side.steps(request),
         held=held or None,
         start=request.start,
         recipe=request.recipe,

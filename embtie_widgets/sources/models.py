@@ -142,6 +142,14 @@ def needed_bytes(
     return found.size.bytes_in(_precision_of(found, device, precision))
 
 
+def sizes_of(ref: Any, progress: Progress = silent) -> dict[str, int]:
+    """Numbers in all ("parameters"), "rows" and "width" of the embedding and "layers" of a model,
+    by headers alone; 0 for what these do not say."""
+    found = whole.find_whole(as_ref(ref), progress)
+    rows, width, layers = found.shape()
+    return {"parameters": found.size.numbers, "rows": rows, "width": width, "layers": layers}
+
+
 def bytes_to_fetch(ref: Any, progress: Progress = silent) -> int:
     """What opening it would move from the hub; its configuration and tokenizer are not counted."""
     return 0 if live.is_model(ref) else whole.find_whole(as_ref(ref), progress).to_fetch()

@@ -48,6 +48,10 @@ class Whole(Protocol):
     def to_fetch(self) -> int:
         """How many bytes have to come from the hub."""
 
+    def shape(self) -> tuple[int, int, int]:
+        """Rows and width of the embedding and the number of blocks, by headers; 0 where these do
+        not say."""
+
     def fetch(self) -> None:
         """Bring here what is not."""
 
@@ -111,6 +115,14 @@ class Folder:
         files = self._files
         names = self._checkpoint.files()
         return files.whole_to_fetch(names) if isinstance(files, HubFiles) else 0
+
+    def shape(self) -> tuple[int, int, int]:
+        """Rows and width of the embedding and the number of blocks, by headers; 0 where these do
+        not say."""
+        found = layout_of(self._config, self._checkpoint).input
+        stored = self._checkpoint[found] if found is not None else None
+        rows, width = stored if stored is not None and len(stored) == 2 else (0, 0)
+        return rows, width, configuration.layer_count(self._config) or 0
 
     def fetch(self) -> None:
         """Every weights file, from the hub."""

@@ -10,7 +10,7 @@ from typing import Any
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.sources import language_model, weights
-from embtie_widgets.sources.gguf_file import for_others, gguf_size
+from embtie_widgets.sources.gguf_file import for_others, gguf_shapes, gguf_size
 from embtie_widgets.sources.language_model import Described
 from embtie_widgets.sources.library import transformers
 from embtie_widgets.sources.loaded import Loaded
@@ -20,6 +20,7 @@ from embtie_widgets.sources.weights import Size
 from embtie_widgets.sources.whole import Built, check_head, check_size, from_pretrained
 
 _FILE = "model.gguf"
+_INPUT = "token_embd.weight"
 
 
 class GgufModel:
@@ -40,6 +41,13 @@ class GgufModel:
     def to_fetch(self) -> int:
         """Nothing: it is here."""
         return 0
+
+    def shape(self) -> tuple[int, int, int]:
+        """Rows and width of the embedding and the number of blocks; 0 where it does not say."""
+        shapes, _ = gguf_shapes(self._path)
+        rows, width = shapes.get(_INPUT, (0, 0))
+        blocks = {name.split(".")[1] for name in shapes if name.startswith("blk.")}
+        return rows, width, len(blocks)
 
     def fetch(self) -> None:
         """It is here."""

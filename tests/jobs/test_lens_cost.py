@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from embtie_widgets.jobs import lens_cost
+from embtie_widgets.jobs import lens_cost, lens_plan
 from embtie_widgets.jobs.lens_cost import estimate_lens, saw
+from embtie_widgets.jobs.lens_plan import Plan, Size, plan, training
 from embtie_widgets.requests import LensRequest
 from tests.fresh import run_fresh
 
@@ -51,6 +52,45 @@ def test_more_work_and_larger_models_cost_more() -> None:
     assert large is not None
     assert large.seconds > small.seconds
     assert large.bytes > 4e9
+
+
+SMALL = Size(1_000_000, 4_096, 128, 2)
+LARGE = Size(135_000_000, 49_152, 576, 30)
+TUNED = LensRequest("org/a", "org/b")
+
+
+def test_a_small_model_is_trained_on_all_of_the_text_in_all_steps() -> None:
+    assert plan(TUNED, SMALL) == Plan(50_000, TUNED.steps)
+
+
+def test_a_large_model_is_trained_on_less_text_in_fewer_steps() -> None:
+    found = plan(TUNED, LARGE)
+    assert 2 * LARGE.width <= found.tokens < 10_000
+    assert found.steps == 1  # the closed form
+    assert plan(TUNED, Size(10**9, 128_000, 2_048, 16)) == Plan(4_100, 1)
+    zero = plan(replace(TUNED, start="zero"), LARGE)
+    assert 1 < zero.steps < TUNED.steps
+
+
+def test_what_the_user_has_chosen_is_done() -> None:
+    chosen = replace(TUNED, train_tokens=30_000, steps=70)
+    assert plan(chosen, LARGE) == Plan(30_000, 70)
+    assert training(chosen, LARGE) > 3 * training(TUNED, LARGE)
+
+
+def test_no_more_steps_are_planned_than_were_asked_for() -> None:
+    assert plan(replace(TUNED, steps=0), LARGE).steps == 0
+    assert plan(replace(TUNED, steps=2), SMALL).steps == 2
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_steps_that_were_chosen_are_taken(size: Size) -> None:
+    assert plan(replace(TUNED, steps=1_000), size).steps == 1_000
+
+
+def test_a_short_training_costs_about_its_budget() -> None:
+    assert training(TUNED, LARGE) == pytest.approx(lens_plan.BUDGET, rel=0.05)
+    assert training(replace(TUNED, start="zero"), LARGE) < 1.5 * lens_plan.BUDGET
 
 
 def test_bundled_models_are_trained_only_where_that_is_asked_for() -> None:

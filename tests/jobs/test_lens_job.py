@@ -13,8 +13,10 @@ import torch
 import embtie_widgets as ew
 from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs import lens as job
-from embtie_widgets.jobs import lens_training
+from embtie_widgets.jobs import lens_plan, lens_training
+from embtie_widgets.jobs.lens_cost import estimate_lens, size_of
 from embtie_widgets.jobs.lens_files import UPLOADED, keep_upload, trained_lens
+from embtie_widgets.jobs.lens_plan import plan
 from embtie_widgets.jobs.lens_sides import hash_of
 from embtie_widgets.jobs.lens_store import forget, recalled
 from embtie_widgets.jobs.runner import Job
@@ -22,7 +24,7 @@ from embtie_widgets.requests import CorpusRef, LensRequest
 from embtie_widgets.requests.code import to_code
 from embtie_widgets.results.lens import Lens, PairLens
 from embtie_widgets.results.storage import from_bytes, to_bytes
-from embtie_widgets.sources.models import let_go
+from embtie_widgets.sources.models import let_go, sizes_of
 from tests.jobs.lens_models import WORDS, words, write_model, write_tokenizer
 from tests.sources.models import edit_tensors
 
@@ -113,6 +115,33 @@ def test_a_result_comes_back_whole_from_its_bytes(tuned: LensRequest) -> None:
     assert again.settings == result.settings
     assert again.facts() == result.facts()
     assert np.array_equal(again.training["A"]["kl_bits"], result.training["A"]["kl_bits"])
+
+
+def test_a_short_training_says_how_much_it_read(
+    tuned: LensRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lens_plan, "BUDGET", 1e7)
+    heard = Ear()
+    request = replace(tuned, train_tokens=0, steps=100)
+    result = ew.run(request, progress=heard)
+    learned = result.lenses["A"].settings["training"]
+    planned = plan(request, size_of(sizes_of(request.a)))
+    assert 2 <= planned.tokens < 1_000
+    assert planned.steps == 1
+    assert learned["steps"] == learned["done"] == planned.steps
+    assert learned["positions"] + learned["held_positions"] <= planned.tokens
+    told = f"{planned.tokens:,} of 50,000 tokens read for training, 1 of 100 steps"
+    assert any(told in note for note in result.notes)
+    assert "training" not in " ".join(ew.run(tuned).notes)
+    assert heard.parts[0].training["A"]["step"].tolist() == [0]
+
+
+def test_what_a_run_costs_is_known_once_its_models_were_looked_for(tuned: LensRequest) -> None:
+    assert estimate_lens(tuned) is None
+    assert job.look_up(tuned) is None
+    cost = estimate_lens(tuned)
+    assert cost is not None
+    assert cost.seconds > 0
 
 
 def test_the_same_model_twice_gives_equal_curves(tuned: LensRequest) -> None:

@@ -11,7 +11,7 @@ import transformers as hf
 import embtie_widgets as ew
 from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.sources import models
-from embtie_widgets.sources.models import let_go, model_hash, needed_bytes, open_model
+from embtie_widgets.sources.models import let_go, model_hash, needed_bytes, open_model, sizes_of
 from tests.sources.models import edit_config, edit_tensors, llama, saved
 from tests.sources.tiny import class_name, tiny
 
@@ -84,6 +84,12 @@ def test_a_gguf_file_opens_with_the_numbers_that_load_gives(smollm2):
     likeliest = logits_of(opened.model, torch.tensor(ids))[0, -1].argmax()
     assert opened.tokens[likeliest] == b" Paris"
     assert opened.hashes["model"] == model_hash(smollm2)
+    assert sizes_of(smollm2) == {
+        "parameters": sum(p.numel() for p in opened.model.parameters()),
+        "rows": len(head),
+        "width": head.shape[1],
+        "layers": opened.model.config.num_hidden_layers,
+    }
 
 
 def test_a_sharded_checkpoint_opens_whole(tmp_path):
@@ -199,6 +205,10 @@ def test_the_size_is_told_by_headers_alone(tmp_path, monkeypatch):
     assert needed_bytes(folder) == 4 * numbers
     assert needed_bytes(folder, "bfloat16") == 2 * numbers
     assert needed_bytes(llama()) == 4 * numbers
+    rows, width = llama().get_input_embeddings().weight.shape
+    layers = llama().config.num_hidden_layers
+    sizes = {"parameters": numbers, "rows": rows, "width": width, "layers": layers}
+    assert sizes_of(folder) == sizes
 
 
 def test_the_hash_of_the_files_does_not_hang_on_where_they_lie(tmp_path):
