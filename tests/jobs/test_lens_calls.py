@@ -132,3 +132,12 @@ def test_a_bundled_model_brings_its_own_tuned_lens() -> None:
     tuned = ew.lens("nano-tied", [text], "tuned")
     logit = ew.lens("nano-tied", [text])
     assert tuned.kl_bits[0] < logit.kl_bits[0]
+
+
+@pytest.mark.parametrize("name", ["nano-tied", "nano-untied"])
+def test_the_tuned_lens_that_ships_is_not_below_the_floor(name: str) -> None:
+    text = "In the beginning God created the heaven and the earth; and the earth was void. " * 12
+    floor = ew.lens(name, [text, text[200:]], "tuned", length=64, floor=True).floor
+    assert floor is not None
+    assert 0 < floor.bits <= floor.lens_bits
+    assert floor.positions + floor.left_out > floor.positions > 0
