@@ -24,6 +24,7 @@ from embtie_widgets.results.lens import Lens, PairLens
 from embtie_widgets.sources.corpora import find_corpus
 from embtie_widgets.sources.hub import is_hub_id
 from embtie_widgets.sources.models import OpenModel, open_model
+from embtie_widgets.sources.once import read_once
 from embtie_widgets.sources.permission import is_served
 
 
@@ -31,10 +32,11 @@ def run_lens(request: LensRequest, progress: Progress) -> PairLens:
     """Measure how far each layer of two models is from what the model says in the end."""
     if not request.text and request.corpus.ref != OWN:
         find_corpus(request.corpus)  # what is mistyped is told before models are opened for it
-    sides, failed = prepare(request, progress)
-    pair = _Pair(request, sides, failed, progress)
-    hashes = {name: sha for side in sides.values() for name, sha in side.fingerprint.items()}
-    found: PairLens = kept_or_made(request, hashes, pair.measured, lambda made: not made.failed)
+    with read_once():
+        sides, failed = prepare(request, progress)
+        pair = _Pair(request, sides, failed, progress)
+        hashes = {name: sha for side in sides.values() for name, sha in side.fingerprint.items()}
+        found: PairLens = kept_or_made(request, hashes, pair.measured, lambda made: not made.failed)
     return found
 
 

@@ -11,7 +11,7 @@ from embtie_widgets.requests import LensRequest
 from embtie_widgets.requests.lens import MOST_SHORT, SHORT
 
 # Multiply-adds of a short training: about a quarter of a minute on two cores.
-BUDGET, _ON_CARD = 1.2e12, 1e15
+BUDGET, _ON_CARD = 0.9e12, 1e15
 # Fewer positions than so many times the width say too little about a layer's map.
 _LEAST_PER_WIDTH = 2
 # Multiply-adds that passes over a logit cost: in softmax, KL, entropy, ranks; in a target alone.

@@ -17,6 +17,7 @@ from embtie_widgets.progress import Progress
 from embtie_widgets.requests import LensRequest, ModelRef
 from embtie_widgets.requests.lens import TRAIN, USUAL
 from embtie_widgets.sources.models import model_hash, sizes_of
+from embtie_widgets.sources.once import read_once
 from embtie_widgets.sources.passages import Pieces, read_pieces
 from embtie_widgets.sources.permission import lens_path
 from embtie_widgets.sources.reading import sentences
@@ -106,13 +107,14 @@ def prepare(
     sides: dict[str, Side] = {}
     failed: dict[str, EmbtieError] = {}
     read = _Reading(request, progress)
-    for side in SIDES:
-        try:
-            sides[side] = _side(request, side, read, progress)
-        except Interrupted:
-            raise
-        except EmbtieError as error:
-            failed[side] = error
+    with read_once():
+        for side in SIDES:
+            try:
+                sides[side] = _side(request, side, read, progress)
+            except Interrupted:
+                raise
+            except EmbtieError as error:
+                failed[side] = error
     return sides, failed
 
 

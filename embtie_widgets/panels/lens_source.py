@@ -96,7 +96,11 @@ class LensPicker(w.VBox):
         self.lens_words, self.mode_words = w.HTML(), w.HTML()
         self.a, self.b = (TranslatorPicker(side, keep, callback) for side in "AB")
         self.steps = _number("steps", "How long translators are trained; 0 leaves the logit lens")
-        self.train_tokens = _number("training tokens", "On how much text, none of it measured on")
+        self.train_tokens = _number(
+            "training tokens",
+            "On how much text, none of it measured on; 0 for a short training, as much of text and "
+            "of the usual steps as takes two cores about a quarter of a minute",
+        )
         self.recipe = labelled(
             w.Dropdown(description="recipe", options=_RECIPES),
             "The quick way, or that of the tuned-lens package: SGD, rate 1, to the letter",

@@ -10,8 +10,9 @@ _kept: ContextVar[dict[Hashable, Any] | None] = ContextVar("kept", default=None)
 
 @contextmanager
 def read_once() -> Iterator[None]:
-    """Within it `once` keeps what it read; afterwards nothing is kept."""
-    token = _kept.set({})
+    """Within it `once` keeps what it read; after the outermost nothing is kept."""
+    kept = _kept.get()
+    token = _kept.set({} if kept is None else kept)
     try:
         yield
     finally:

@@ -89,8 +89,8 @@ def test_steps_that_were_chosen_are_taken(size: Size) -> None:
 
 
 def test_a_short_training_costs_about_its_budget() -> None:
-    assert training(TUNED, LARGE) == pytest.approx(lens_plan.BUDGET, rel=0.05)
-    assert training(replace(TUNED, start="zero"), LARGE) < 1.5 * lens_plan.BUDGET
+    assert training(TUNED, LARGE) == pytest.approx(lens_plan.BUDGET, rel=0.1)
+    assert training(replace(TUNED, start="zero"), LARGE) < 1.6 * lens_plan.BUDGET
 
 
 def test_bundled_models_are_trained_only_where_that_is_asked_for() -> None:
