@@ -32,9 +32,7 @@ def lens(layers: int = 4, distance: float = 2.0, seed: int = 0, **settings: Any)
     return _measured(said, final, ids, rng, {"lens": "logit", "mode": "corrected", **settings})
 
 
-def _measured(
-    said: Vector, final: Vector, ids: Vector, rng: Any, settings: dict[str, Any]
-) -> Lens:
+def _measured(said: Vector, final: Vector, ids: Vector, rng: Any, settings: dict[str, Any]) -> Lens:
     logp, own = _log_softmax(said), _log_softmax(final)
     kl = (np.exp(own) * (own - logp)).sum(-1) / np.log(2)
     entropy = -(np.exp(logp) * logp).sum(-1) / np.log(2)

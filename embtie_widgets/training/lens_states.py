@@ -183,4 +183,5 @@ def moments(text: Text, progress: Progress) -> Moments:
 def _of_length(states: Tensor, length: float) -> Tensor:
     # A norm follows, which forgets how long a state is; long ones would outweigh the others.
     lengths = torch.linalg.vector_norm(states, dim=-1, keepdim=True)
-    return states * (length / lengths.clamp_min(1e-30))
+    scaled: Tensor = states * (length / lengths.clamp_min(1e-30))
+    return scaled
