@@ -16,6 +16,8 @@ from embtie_widgets.measures.head import Head
 # Logits held at once: what stays in a processor's cache, what keeps a GPU busy.
 _FLOATS = {"cpu": 2**19}
 _MANY = 2**26
+# Fewer positions at once leave a product waiting for the rows of U.
+_LEAST = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,7 @@ class Divergence:
 
     def chunk(self, rows: int) -> int:
         """How many positions at once, where each has so many logits."""
-        return max(8, _FLOATS.get(self.head.device.type, _MANY) // rows)
+        return max(_LEAST, _FLOATS.get(self.head.device.type, _MANY) // rows)
 
     def target(self, own: Tensor, last: Tensor) -> tuple[Target, Tensor]:
         """From the model's own logits (n, V) and last states (n, d); and the sum of p, (V,)."""
