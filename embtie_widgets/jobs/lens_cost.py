@@ -10,7 +10,8 @@ from embtie_widgets.requests.lens import TRAIN
 
 _BLOCK_BYTES = 3 * 256e6
 _STATES = 50_000  # positions whose states are held at once
-_SECONDS = 3.0
+_SECONDS = 0.5
+_OPENING = 2_000.0  # multiply-adds that a number costs in being read and unpacked
 _NAMES = ("parameters", "rows", "width", "layers")
 
 _seen: dict[ModelRef, Size] = {}
@@ -55,7 +56,9 @@ def _trained(request: LensRequest) -> Iterator[bool]:
 
 
 def _measuring(request: LensRequest, size: Size) -> float:
-    return request.positions * (size.parameters + (size.layers + 1) * head(size))
+    """A model opened, and every position through it and through the lens at each layer."""
+    each = size.parameters + (size.layers + 1) * head(size)
+    return _OPENING * size.parameters + request.positions * each
 
 
 def _bytes(request: LensRequest, size: Size, trained: bool) -> float:
