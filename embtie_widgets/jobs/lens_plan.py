@@ -11,7 +11,7 @@ from embtie_widgets.requests import LensRequest
 from embtie_widgets.requests.lens import MOST_SHORT, SHORT
 
 # Multiply-adds of a short training: about a quarter of a minute on two cores.
-BUDGET, _ON_CARD = 0.9e12, 1e15
+BUDGET, _ON_CARD = 0.75e12, 1e15
 # Fewer positions than so many times the width say too little about a layer's map.
 _LEAST_PER_WIDTH = 2
 # Multiply-adds that passes over a logit cost: in softmax, KL, entropy, ranks; in a target alone.
@@ -57,7 +57,7 @@ def plan(request: LensRequest, size: Size) -> Plan:
     if _cost(request, size, whole) <= budget:
         return Plan(MOST_SHORT, request.steps)
     closed = request.start == "least-squares"
-    few = 1 if closed else max(1, int(budget / 2 / _descent(request, size)))
+    few = 1 if closed else max(1, int(budget / 4 / _descent(request, size)))
     first = Plan(0, min(request.steps, few))
     left = (budget - _cost(request, size, first)) / _reading(size)
     tokens = round(max(left, _LEAST_PER_WIDTH * size.width), -2)
