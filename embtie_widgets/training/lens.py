@@ -82,7 +82,8 @@ def train_translators(
     """Translators (L, d, d) of a loaded decoder, from runs of token ids.
 
     pieces   each is read alone by the model, from place 0; so is `held`, which is measured on
-             along the way and never learned from
+             along the way: no step learns from it, and the fast recipe gives for each layer the
+             translator that was nearest there
     steps    0 gives zeros: the logit lens
     start    "least-squares": the first step is the closed form; "zero": nothing is known before it
     recipe   "fast": natural gradients; "published": SGD as the tuned-lens library does it
@@ -154,6 +155,30 @@ def batches(
                 yield window, rows
 
 
+@dataclass
+class _Best:
+    """The translators of each layer that were nearest on the text held out, and their steps."""
+
+    kl_bits: np.ndarray[Any, Any]
+    steps: np.ndarray[Any, Any]
+    weights: Tensor
+    biases: Tensor
+
+    @classmethod
+    def none(cls, weights: Tensor, biases: Tensor) -> "_Best":
+        """Nothing yet."""
+        start = np.full(len(weights), np.inf), np.zeros(len(weights), int)
+        return cls(*start, weights.detach().clone(), biases.detach().clone())
+
+    def take(
+        self, kl_bits: np.ndarray[Any, Any], weights: Tensor, biases: Tensor, step: int
+    ) -> None:
+        """The layers that are nearer now."""
+        for layer in np.flatnonzero(kl_bits < self.kl_bits).tolist():
+            self.kl_bits[layer], self.steps[layer] = kl_bits[layer], step
+            self.weights[layer], self.biases[layer] = weights[layer], biases[layer]
+
+
 class _Run:
     """One training: its parameters, and what is told about them."""
 
@@ -177,6 +202,7 @@ class _Run:
         self.done = 0
         self.held: Window | None = None
         self.kl_bits: np.ndarray[Any, Any] | None = None
+        self.best: _Best | None = None
         self.curve: dict[str, list[Any]] = {"step": [], "loss_bits": [], "kl_bits": []}
         self._told = 0.0
 
@@ -228,6 +254,15 @@ class _Run:
                 raise
         if self.done < self.steps:
             self.settings["stopped"] = f"stopped after {self.done} of {self.steps} steps"
+        elif self.best is not None:
+            self._return_to(self.best)
+
+    def _return_to(self, best: "_Best") -> None:
+        """Of each layer, what was nearest on the text held out: steps can lead away from it."""
+        self.weights.data.copy_(best.weights)
+        self.biases.data.copy_(best.biases)
+        self.kl_bits = best.kl_bits
+        self.settings["kept_steps"] = best.steps.tolist()
 
     def _train(self) -> None:
         if self.done >= self.steps:
@@ -304,6 +339,9 @@ class _Run:
         if self.done in (0, 1, self.steps) or self.done % every == 0:
             if self.held is not None:
                 self.kl_bits = self._held_bits(self.held)
+                if self.how.natural:
+                    self.best = self.best or _Best.none(self.weights, self.biases)
+                    self.best.take(self.kl_bits, self.weights, self.biases, self.done)
             known = [] if self.kl_bits is None else self.kl_bits.tolist()
             for key, value in (("step", self.done), ("loss_bits", loss_bits), ("kl_bits", known)):
                 self.curve[key].append(value)

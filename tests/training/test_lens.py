@@ -289,6 +289,15 @@ def test_what_cannot_be_is_refused(wrong: Any) -> None:
         train_translators(model(), PIECES, **({"steps": 2} | wrong))
 
 
+def test_steps_that_lead_away_do_not_take_what_was_nearer_before() -> None:
+    lens = train_translators(model(), PIECES, 12, held=HELD, tokens_per_step=2, lr=5.0)
+    looks = np.array(lens.settings["curve"]["kl_bits"])
+    assert (looks[-1] > looks[1]).any()
+    assert lens.settings["held_kl_bits"] == pytest.approx(looks.min(axis=0).tolist())
+    assert held_bits(model(), lens) == pytest.approx(looks.min(axis=0).tolist(), rel=1e-3, abs=1e-3)
+    assert lens.settings["kept_steps"] == looks.argmin(axis=0).tolist()
+
+
 def test_a_rate_that_is_too_large_is_said_to_be() -> None:
     with pytest.raises(EmbtieError, match="went astray"):
         train_translators(model(), PIECES, 60, **PUBLISHED | {"lr": 1e30})
