@@ -138,7 +138,8 @@ def _check(steps: Any, start: str, recipe: str, tokens: Any, lr: Any) -> None:
                 f"{name} is '{value}'; it can be {' or '.join(known)}.", "Choose one of these."
             )
     for name, value in (("tokens_per_step", tokens), ("lr", lr)):
-        if value is not None and not 0 < value < float("inf"):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (number and 0 < value < float("inf")):
             raise EmbtieError(f"{name} is {value!r}, not above 0.", "Leave it out for the usual.")
 
 

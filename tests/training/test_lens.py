@@ -281,7 +281,9 @@ def test_a_window_is_read_with_padding_as_without() -> None:
         {"recipe": "adam"},
         {"lr": 0.0},
         {"lr": float("nan")},
+        {"lr": "fast"},
         {"tokens_per_step": 0},
+        {"tokens_per_step": True},
     ],
 )
 def test_what_cannot_be_is_refused(wrong: Any) -> None:
