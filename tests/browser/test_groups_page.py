@@ -80,7 +80,7 @@ def test_a_row_of_the_means_finds_its_tokens_everywhere(visit: Open) -> None:
     often = one.page.get_by_role("table", name="Mean cosine by times in the corpus")
     often.get_by_role("button", name="10,000 times and more").press("Enter")
     found(one, "35 found")
-    assert table.get_by_role("button", name="byte").get_attribute("aria-pressed") == "false"
+    table.locator('button[aria-pressed="false"]', has_text="byte").wait_for()
     often.get_by_role("button", name="10,000 times and more").press("Enter")
     one.page.wait_for_function(f"{ROWS} === 100")
 

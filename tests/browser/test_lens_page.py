@@ -25,6 +25,7 @@ def opened(visit: Open, **how: object) -> Visit:
     one.page.locator(".embtie-panel h2", has_text="Lens").wait_for()
     one.wait_for_answer()
     one.page.wait_for_function(f"document.querySelector('{GRID} .heatmaplayer image')")
+    one.page.wait_for_function("!document.querySelector('.ep-stale')")
     return one
 
 

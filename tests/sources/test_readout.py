@@ -95,7 +95,7 @@ def test_half_precision_is_measured_too() -> None:
 def test_a_head_with_a_number_that_is_not_finite_is_refused_in_words(
     tied: bool, number: float
 ) -> None:
-    model = tiny("llama", tied)
+    model = llama(tied)
     with torch.no_grad():
         model.get_output_embeddings().weight[4, 1] = number
     with pytest.raises(ew.EmbtieError, match="not finite") as told:
