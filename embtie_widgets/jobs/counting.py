@@ -3,7 +3,7 @@
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -21,7 +21,7 @@ from embtie_widgets.results import Counts
 from embtie_widgets.results.storage import storable
 from embtie_widgets.sources.corpora import Corpus, find_corpus
 from embtie_widgets.sources.count_files import Ready, hash_of_counts, read_counts
-from embtie_widgets.sources.cutting import Cutter, Piece
+from embtie_widgets.sources.cutting import Cutter, Piece, batches
 from embtie_widgets.sources.load import load
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.texts import Chunk
@@ -190,7 +190,7 @@ def _counted(source: Corpus, tokenizer: ModelTokenizer, progress: Progress) -> C
     cutter = Cutter(tokenizer.encode)
     found = np.zeros(tokenizer.tokenizer.get_vocab_size(), np.int64)
     reading.tell(0)
-    for batch in _batches(cutter.pieces(reading), BATCH):
+    for batch in batches(cutter.pieces(reading), BATCH):
         found = _added(found, tokenizer.encode([piece.text for piece in batch]), batch)
         reading.tell(batch[-1].at)
     if not reading.bytes:
@@ -209,19 +209,6 @@ def _counted(source: Corpus, tokenizer: ModelTokenizer, progress: Progress) -> C
         notes=_forced_notes(cutter.forced),
         settings={},
     )
-
-
-def _batches(pieces: Iterable[Piece], size: int) -> Iterator[list[Piece]]:
-    batch: list[Piece] = []
-    held = 0
-    for piece in pieces:
-        batch.append(piece)
-        held += len(piece.text)
-        if held >= size:
-            yield batch
-            batch, held = [], 0
-    if batch:
-        yield batch
 
 
 def _added(counts: Any, encoded: list[list[int]], batch: list[Piece]) -> Any:

@@ -42,6 +42,20 @@ class Piece:
     at: int
 
 
+def batches(pieces: Iterable[Piece], letters: int) -> Iterator[list[Piece]]:
+    """The pieces in lists of at least so many letters, the last one apart: each encoded at once."""
+    batch: list[Piece] = []
+    held = 0
+    for piece in pieces:
+        batch.append(piece)
+        held += len(piece.text)
+        if held >= letters:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+
+
 class Cutter:
     """Cuts documents for one tokenizer; `forced` counts cuts that may have split a token.
 

@@ -282,7 +282,7 @@ class _Cut:
         """The token ids of the documents, part by part, and whether a document ends there."""
         tokenizer = _needed(self._tokenizer)
         cutter = cutting.Cutter(tokenizer.encode)
-        for batch in _batches(cutter.pieces(chunks)):
+        for batch in cutting.batches(cutter.pieces(chunks), _LETTERS):
             encoded = tokenizer.encode([piece.text for piece in batch])
             self.forced = cutter.forced
             for ids, piece in zip(encoded, batch, strict=True):
@@ -323,19 +323,6 @@ def _habit(tokenizer: Encoder) -> list[int]:
     starts = range(len(whole) - len(plain) + 1)
     at = next((i for i in starts if whole[i : i + len(plain)] == plain), 0)
     return whole[:at]
-
-
-def _batches(parts: Iterable[cutting.Piece]) -> Iterator[list[cutting.Piece]]:
-    batch: list[cutting.Piece] = []
-    letters = 0
-    for part in parts:
-        batch.append(part)
-        letters += len(part.text)
-        if letters >= _LETTERS:
-            yield batch
-            batch, letters = [], 0
-    if batch:
-        yield batch
 
 
 class _Kept:
