@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,8 @@ def keep(key: str, result: Any) -> None:
     path = _path(key)
     if path is not None:
         _write(path, to_bytes(result))
-        _prune(path.parent)
+        folder = path.parent
+        prune([*folder.glob("*.npz"), *folder.glob("*.latest"), *folder.glob("*.part")], SIZE_LIMIT)
 
 
 def _path(key: str) -> Path | None:
@@ -111,7 +112,7 @@ def _write(path: Path | None, data: bytes) -> None:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, data)
+        write_whole(path, data)
     except OSError as error:
         logger.info("a result was not kept: %s", error.strerror)
 
@@ -124,7 +125,8 @@ def _touch(path: Path) -> None:
         logger.info("the use of a cache entry could not be noted")
 
 
-def _write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes) -> None:
+    """Write beside the place and move there: the file is whole or not at all."""
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -135,16 +137,16 @@ def _write_whole(path: Path, data: bytes) -> None:
         raise
 
 
-def _prune(folder: Path) -> None:
-    """Remove the entries that were not used for longest, down to the limit."""
+def prune(paths: Iterable[Path], limit: int) -> None:
+    """Remove the files that were not used for longest, down to so many bytes."""
     entries = []
-    for path in [*folder.glob("*.npz"), *folder.glob("*.latest"), *folder.glob("*.part")]:
+    for path in paths:
         try:
             known = path.stat()
         except OSError:
             continue
         entries.append((known.st_mtime, known.st_size, path))
-    excess = sum(size for _, size, _ in entries) - SIZE_LIMIT
+    excess = sum(size for _, size, _ in entries) - limit
     for _, size, path in sorted(entries):
         if excess <= 0:
             return

@@ -5,13 +5,13 @@ nothing is kept, in a folder that goes with the kernel.
 """
 
 import hashlib
-import os
 import re
 import tempfile
 from functools import cache
 from pathlib import Path
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.cache import prune, write_whole
 from embtie_widgets.progress import spoken
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.results.lens import PairLens
@@ -36,15 +36,12 @@ def keep_upload(content: bytes, name: str) -> str:
     folder = _folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=folder, suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(part).replace(folder / f"{sha}{_SUFFIX}")
+        write_whole(folder / f"{sha}{_SUFFIX}", content)
     except OSError:
         raise EmbtieError(
             "The uploaded lens cannot be kept here.", "Free some disk, or name it by its path."
         ) from None
-    _prune(folder)
+    prune(folder.iterdir(), _MOST_IN_ALL)
     return UPLOADED + sha
 
 
@@ -88,20 +85,3 @@ def _passing() -> Path:
 @cache
 def _of_kernel() -> "tempfile.TemporaryDirectory[str]":
     return tempfile.TemporaryDirectory(prefix="embtie-lenses-")
-
-
-def _prune(folder: Path) -> None:
-    """Remove what was uploaded first, down to a limit for all."""
-    entries = []
-    for path in folder.iterdir():
-        try:
-            known = path.stat()
-        except OSError:
-            continue
-        entries.append((known.st_mtime, known.st_size, path))
-    excess = sum(size for _, size, _ in entries) - _MOST_IN_ALL
-    for _, size, path in sorted(entries):
-        if excess <= 0:
-            return
-        path.unlink(missing_ok=True)
-        excess -= size
