@@ -102,24 +102,21 @@ def train_translators(
     tokens = tokens_per_step or usual_tokens(recipe, loss.head, text.layers)
     tokens = min(tokens, text.positions)
     how = RECIPES[recipe]
-    rate = lr or how.lr or usual_lr(tokens, text.width)
     settings: dict[str, Any] = {
-        "model": str(getattr(model.config, "_name_or_path", "")).rsplit("/", 1)[-1]
-        or type(model).__name__,
+        "model": _name_of(model),
         "layers": text.layers,
         "width": text.width,
         "start": start,
         "recipe": recipe,
         "steps": steps,
         "tokens_per_step": tokens,
-        "lr": rate,
+        "lr": lr or how.lr or usual_lr(tokens, text.width),
         "seed": seed,
         "device": str(loss.head.device),
         "positions": text.positions,
     }
-    hashes = {"unembedding": unembedding_hash(loss.head.weight)}
-    if getattr(pieces, "sha256", None):
-        hashes["text"] = pieces.sha256
+    named = {"text": pieces.sha256} if getattr(pieces, "sha256", None) else {}
+    hashes = {"unembedding": unembedding_hash(loss.head.weight)} | named
     run = _Run(text, loss, how, settings, hashes, watch, progress)
     with full_float32(), torch.no_grad():
         run.begin(resume)
@@ -127,6 +124,11 @@ def train_translators(
             run.hold(getattr(held, "ids", held))
         run.train()
     return run.made()
+
+
+def _name_of(model: Any) -> str:
+    path = str(getattr(model.config, "_name_or_path", ""))
+    return path.rsplit("/", 1)[-1] or type(model).__name__
 
 
 def _check(steps: Any, start: str, recipe: str, tokens: Any, lr: Any) -> None:
