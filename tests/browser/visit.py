@@ -71,7 +71,10 @@ class Visit:
     def wait_for_answer(self) -> None:
         """Until what is shown is what the controls say; where that is costly, Run is pressed."""
         said = "document.querySelector('.ep-status').textContent.trim()"
-        done = f"(/^Computed/.test({said}) && !document.querySelector('.ep-stale'))"
+        # The dimmed results come back by and by.
+        clear = "getComputedStyle(document.querySelector('.ep-results')).opacity === '1'"
+        fresh = f"!document.querySelector('.ep-stale') && {clear}"
+        done = f"(/^Computed/.test({said}) && {fresh})"
         self.page.wait_for_function(f"{done} || {said}.includes('Expected:')")
         if "Expected:" in self.page.locator(".ep-status").inner_text():
             self.press("Run")
