@@ -36,12 +36,12 @@ class CheckpointsRequest(Request):
                 "The model of a series has one revision, but checkpoints are many of them.",
                 "Leave it out of the model, and give the checkpoints as `revisions`.",
             )
-        object.__setattr__(self, "revisions", _names(self.revisions))
+        object.__setattr__(self, "revisions", revision_names(self.revisions))
         fields.whole("count", self.count, 1, MOST)
         fields.choice("depth", self.depth, DEPTHS)
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def revision_names(value: Any) -> tuple[str, ...]:
     """Each name once; a lone string is refused, its letters are no names."""
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | dict):
         raise EmbtieError("revisions is no list of names.", 'Give them as ["step0", "step1000"].')

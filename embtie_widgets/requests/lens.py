@@ -52,7 +52,7 @@ class LensRequest(Request):
     corpus: CorpusRef = _OWN
     text: str = ""
     length: int = 128
-    positions: int = 2_000
+    positions: int = 1_000
     translators_a: str = USUAL
     translators_b: str = USUAL
     steps: int = 100

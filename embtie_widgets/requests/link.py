@@ -96,7 +96,7 @@ def _changed(request: Any, default: Any) -> Iterator[tuple[str, str]]:
 def _text(value: Any) -> str:
     if isinstance(value, tuple):
         # A comma inside a name is not one between two.
-        return ",".join(quote(name, safe="/:") for name in value)
+        return ",".join(quote(str(part), safe="/:") for part in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,0 +1,151 @@
+"""Results on the two ways in which a gradient reaches a shared matrix."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embtie_widgets.results.storage import storable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Vector = np.ndarray[Any, np.dtype[Any]]
+Tokens = tuple[bytes | None, ...]
+
+CURVES = {
+    "step": "optimiser step, from 1",
+    "loss": "cross-entropy of the batch before the update, nats per token",
+    "lr": "learning rate of the step",
+    "input_norm": "Frobenius norm of the gradient that comes by the input, scattered over rows",
+    "output_norm": "Frobenius norm of the gradient that comes by the output",
+    "total_norm": "norm of their sum, which is the gradient of a shared matrix",
+    "cosine": "cosine between the two parts, over all entries",
+    "output_share": "<G_out, G> / |G|^2: the share of the sum that the output explains",
+    "norm_share": "|G_out| / (|G_in| + |G_out|)",
+    "proxy_norm": "norm of the gradient at the embedding's output, as the paper's code logs it",
+    "proxy_share": "|G_out| / (proxy + |G_out|), the paper's share",
+    "update_input_norm": "norm of the input's part of Adam's update",
+    "update_output_norm": "norm of the output's part of Adam's update",
+    "update_share": "<D_out, D> / |D|^2 of the data part D of Adam's update",
+    "update_norm_share": "|D_out| / (|D_in| + |D_out|)",
+    "check": "largest relative difference between the sum of the parts and the whole gradient",
+}
+"""What each curve of a run means; which of them there are depends on where the run comes from."""
+
+BAND_CURVES = ("input_norm", "output_norm", "output_share", "norm_share")
+ROW_VALUES = ("input", "output", "output_share", "norm_share", "times")
+
+
+@dataclass(frozen=True, eq=False)
+class GradientSplit:
+    """The gradient of mean next-token cross-entropy, by its way into the matrix.
+
+    input, output  (V, d) tensors; a row of `input` is exactly 0 for a token that the text lacks
+    total          (V, d) their sum: the gradient of the shared matrix; for an untied model, of one
+                   that stood in both places
+    output_share   <output, total> / |total|^2, any number
+    norm_share     |output| / (|input| + |output|), 0 to 1
+    cosine         between the parts, -1 to 1
+    proxy_norm     norm of the gradient at the embedding's output, which the paper takes for |input|
+    proxy_share    |output| / (proxy_norm + |output|)
+    loss           nats per token
+    check          largest relative difference found between the parts and independent products
+    settings, hashes  what it was made of
+    """
+
+    input: Any
+    output: Any
+    total: Any
+    output_share: float
+    norm_share: float
+    cosine: float
+    proxy_norm: float
+    proxy_share: float
+    loss: float
+    check: float
+    settings: dict[str, Any] = field(default_factory=dict)
+    hashes: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"GradientSplit(output share {self.output_share:.3f}, norm share "
+            f"{self.norm_share:.3f}, cosine {self.cosine:+.3f}, loss {self.loss:.4f})"
+        )
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per token: the length of its row in each part, and its share."""
+        import pandas as pd
+
+        parts = {name: getattr(self, name).double() for name in ("input", "output", "total")}
+        norms = {name: part.norm(dim=1).numpy(force=True) for name, part in parts.items()}
+        return pd.DataFrame({"row": np.arange(len(parts["total"])), **norms})
+
+
+@storable
+@dataclass(frozen=True)
+class FlowRun:
+    """One run's gradient, over n logged steps; of an untied run of its two matrices.
+
+    curves  name to (n,), names and meanings in CURVES; NaN where a step lacks it
+    bands   names of the bands of token frequency, as `results.groups.BANDS` has them
+    by_band BAND_CURVES to (n, bands): the same over the rows of each band
+    rows    ROW_VALUES to (V,): root mean square of a row's length by either path over the logged
+            steps, shares likewise, and in how many logged batches the token stood; empty where
+            rows are not known
+    tied    None where that is not known
+    about   what the run was: batch, length, warm-up, corpus, device, interventions, ...
+    """
+
+    curves: dict[str, Vector]
+    tied: bool | None = True
+    bands: tuple[str, ...] = ()
+    by_band: dict[str, Vector] = field(default_factory=dict)
+    rows: dict[str, Vector] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)
+
+
+@storable
+@dataclass(frozen=True)
+class GradientFlow:
+    """Who writes into the shared matrix, of one or several runs.
+
+    runs          by name: "tied", "untied", or what a file or folder is called
+    tokens        the V byte keys of the rows; empty where they are not known
+    token_counts  (V,) how often each occurs in the training text; None where that is not known
+    kinds         (V,) the kind of each, by its code in `results.groups`; None without tokens
+    failed        run to the sentence that says why its curves are not drawn
+    notes, settings, hashes  as everywhere
+    progress      "" for a whole result, else how far it has come
+    """
+
+    runs: dict[str, FlowRun]
+    tokens: Tokens
+    token_counts: Vector | None
+    kinds: Vector | None
+    failed: dict[str, str]
+    notes: tuple[str, ...]
+    settings: dict[str, Any]
+    hashes: dict[str, str]
+    progress: str = ""
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per run and logged step."""
+        import pandas as pd
+
+        frames = [
+            pd.DataFrame(run.curves).assign(run=name).set_index("run").reset_index()
+            for name, run in self.runs.items()
+        ]
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+    def facts(self) -> dict[str, Any]:
+        """All that is not a number per step: what every export carries."""
+        return {
+            "runs": {name: run.about for name, run in self.runs.items()},
+            "failed": self.failed,
+            "notes": self.notes,
+            "settings": self.settings,
+            "hashes": self.hashes,
+        }
