@@ -73,7 +73,7 @@ class Column:
 class Columns:
     """The columns of one result, by name; a token's id is its place in `result.tokens`."""
 
-    def __init__(self, result: PairResult, columns: Iterable[Column]) -> None:
+    def __init__(self, result: Any, columns: Iterable[Column]) -> None:
         self.tokens = result.tokens
         self.by_name = {column.name: column for column in columns}
 
@@ -119,8 +119,20 @@ def _many(count: int) -> str:
 
 
 def shared_columns(result: PairResult) -> list[Column]:
-    """The columns of any per-token result: frequency, length, and the rows in both models."""
-    return [*_kind(result), *_frequency(result), _length(result), *_rows(result)]
+    """The columns of any per-token result of a pair: frequency, length, and the rows in both
+    models."""
+    return [*_known(result), *_rows(result)]
+
+
+def row_columns(result: Any) -> list[Column]:
+    """The same where a token's place among `result.tokens` is its row in every matrix."""
+    rows = np.arange(len(result.tokens))
+    row = Column("row", "row", "neutral", rows, kind="integer", places=("table", "card"))
+    return [*_known(result), row]
+
+
+def _known(result: Any) -> list[Column]:
+    return [*_kind(result), *_frequency(result), _length(result)]
 
 
 def norm_columns(norms: Mapping[str, Vector]) -> list[Column]:
@@ -184,14 +196,14 @@ def _mark(i: int, lists: list[set[int]]) -> str:
     return "some" if holding > 1 else ""
 
 
-def _kind(result: PairResult) -> list[Column]:
+def _kind(result: Any) -> list[Column]:
     if result.kinds is None:
         return []
     names = np.array(kind_names(result.kinds))
     return [Column("kind", "kind of token", "neutral", names, kind="text", places=("card",))]
 
 
-def _frequency(result: PairResult) -> list[Column]:
+def _frequency(result: Any) -> list[Column]:
     if result.token_counts is None:
         return []
     counts = np.asarray(result.token_counts)
@@ -212,7 +224,7 @@ def _frequency(result: PairResult) -> list[Column]:
     ]
 
 
-def _length(result: PairResult) -> Column:
+def _length(result: Any) -> Column:
     lengths = (np.nan if key is None else len(key) for key in result.tokens)
     values = np.fromiter(lengths, float, len(result.tokens))
     return Column("bytes", "token length in bytes", "neutral", values, places=("axis",))

@@ -56,20 +56,17 @@ from typing import Any
 
 import ipywidgets as w
 
-from embtie_widgets.charts.columns import Column, Columns, Vector, positions
-from embtie_widgets.charts.sentences import on_lit
+from embtie_widgets.charts.columns import Column, Vector, positions
 from embtie_widgets.jobs import devices
 from embtie_widgets.jobs.exports import csv_bytes
 from embtie_widgets.jobs.lookup import ask_card
-from embtie_widgets.panels.card import CardView
-from embtie_widgets.panels.exports import Offer, csv_offer, page_offer, stamping
+from embtie_widgets.panels.exports import Offer, csv_offer, page_offer
 from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.groups import GroupMeans
 from embtie_widgets.panels.pair import PairPicker, pair_facts
-from embtie_widgets.panels.scatter import ScatterView
-from embtie_widgets.panels.tokens import TokenView
-from embtie_widgets.results import PairResult, carried
+from embtie_widgets.panels.token_views import TokenViews
+from embtie_widgets.results import PairResult
 
 
 class TokenPanel(Panel):
@@ -91,9 +88,7 @@ class TokenPanel(Panel):
     ) -> None:
         given = {"ask": self.find_neighbours, **(parts or {})}
         self._ask = given.pop("ask")
-        self._columns: Columns | None = None
         super().__init__(request, **given, **options)
-        self.state.observe(self.callback(self._keep_card), "result")
         self.begin()
 
     # What a panel adds.
@@ -157,41 +152,22 @@ class TokenPanel(Panel):
         """Sentence, the measure's charts, scatter, token card, table, numbers, groups, models."""
         self.headline = w.HTML().add_class("ep-headline")
         self.facts = w.HTML()
-        self.scatter = ScatterView(self.state, self.callback, self.first_x, self.first_y)
-        self.tokens = TokenView(self.state, self.callback, self.first_sort)
         self.groups = GroupMeans(self.state, self.callback, self.score)
-        self.card = CardView(self._ask, self.legend, self.later)
-        for source in (self.scatter.scatter, self.tokens.table, self.card.card):
-            source.observe(self.callback(self._clicked), "clicked")
+        firsts = (self.first_x, self.first_y, self.first_sort)
+        self.views = views = TokenViews(self, self._ask, self.legend, *firsts)
+        self.scatter, self.tokens, self.card = views.scatter, views.tokens, views.card
         return [
             self.headline,
             *self.measure_views(),
-            card("", self.scatter).add_class("ep-scatter"),
-            card("Token", self.card.card).add_class("ep-token"),
-            card(
-                "Tokens", self.selection_bar, self.tokens.kind.control, self.tokens.table
-            ).add_class("ep-tokens"),
+            *views.cards,
             *self.number_views(),
             *self.groups.cards,
             card("Models", self.facts),
         ]
 
     def build_settings(self) -> Mapping[str, Setting]:
-        """Axes and zoom; search, kind, order and page of the table; the token's card."""
-        scatter, table = self.scatter, self.tokens.table
-        return {
-            **self.measure_settings(),
-            "x": Setting(scatter.x, "value", self.first_x[0]),
-            "y": Setting(scatter.y, "value", self.first_y[0]),
-            "zoom": Setting(scatter.scatter, "view", []),
-            "find": Setting(table, "query", ""),
-            "kind": Setting(self.state, "kind", ""),
-            "only": Setting(self.state, "only", False),
-            "sort": Setting(table, "sort", self.first_sort[0]),
-            "down": Setting(table, "descending", True),
-            "page": Setting(table, "page", 0),
-            "token": Setting(table, "clicked", -1),
-        }
+        """Those of the measure, then those of the tokens."""
+        return {**self.measure_settings(), **self.views.settings}
 
     def build_exports(self) -> Iterable[Offer]:
         """Tables, page and pictures, each with its settings inside."""
@@ -207,13 +183,7 @@ class TokenPanel(Panel):
             ),
             page_offer(),
             *self.measure_exports(),
-            Offer(
-                "Scatter PNG",
-                "The scatter as it is shown",
-                "-scatter.png",
-                "image/png",
-                begin=self._scatter_png,
-            ),
+            self.views.picture_offer(self.with_lit(self.basis)),
         ]
 
     def draw(self, result: PairResult) -> None:
@@ -222,16 +192,13 @@ class TokenPanel(Panel):
         self.facts.value = pair_facts(result)
         self.pair.draw(result)
         self._offer_devices()
-        self._columns = columns = Columns(result, self.columns(result))
         self.groups.draw(result)
-        self.tokens.draw(columns, result)
-        self.scatter.draw(columns)
+        self.views.draw(result, self.columns(result))
         self.draw_charts(result, self._lit(result))
 
     def selected(self) -> None:
         """Light the chosen tokens up everywhere; the figures last."""
-        self.tokens.refresh()
-        self.scatter.refresh()
+        self.views.refresh()
         if self.result is not None:
             self.draw_charts(self.result, self._lit(self.result))
 
@@ -245,44 +212,21 @@ class TokenPanel(Panel):
 
     def open_card(self, token: int) -> None:
         """Show the card of a token, and the token as clicked in scatter and table; -1 for none."""
-        if self.result is None or self._columns is None:
-            return
-        self.card.show(self.state.answered, self._columns, token)
-        self.scatter.scatter.clicked = self.tokens.table.clicked = self.card.place
+        self.views.open_card(token)
 
     def with_lit(self, caption: Callable[[Any], str]) -> Callable[[Any], str]:
         """The caption of a picture, which shows what is selected now."""
-
-        def said(result: Any) -> str:
-            state = self.state
-            return caption(result) + on_lit(len(state.lit), state.found is not None, state.kind)
-
-        return said
+        return self.views.with_lit(caption)
 
     # How it works.
 
     def _lit(self, result: PairResult) -> Vector:
         return positions(self.state.lit, len(result.tokens))
 
-    def _clicked(self, change: Any) -> None:
-        token, emptied = change["new"], change["owner"] is self.card.card and change["new"] < 0
-        if token != self.card.place and not emptied:
-            self.open_card(token)
-
-    def _keep_card(self, change: Any) -> None:
-        """Keep the card on its token in another result."""
-        if change["old"] is not None and self.card.place >= 0:
-            kept = carried(change["old"].tokens, change["new"].tokens, [self.card.place])
-            self.open_card(min(kept, default=-1))
-
     def _take_pair(self, _change: Any) -> None:
         request = self.pair.chosen(self.request)
         if request != self.request:
             self.request = request
-
-    def _scatter_png(self, request: Any, result: PairResult, done: Any, failed: Any) -> None:
-        said = self.with_lit(self.basis)(result)
-        self.scatter.scatter.png(stamping(request, result, done), failed, caption=said)
 
     def _offer_devices(self) -> None:
         offered = devices.available(self.request.device)
