@@ -62,7 +62,7 @@ def _dismantle(value: Any, place: str, arrays: dict[str, Vector]) -> Any:
         arrays[place] = value
         return {"kind": "array", "place": place}
     if place.endswith("/tokens") and isinstance(value, tuple):
-        _pack_tokens(value, place, arrays)
+        pack_tokens(value, place, arrays)
         return {"kind": "tokens", "place": place}
     if isinstance(value, Mapping):
         items = {k: _dismantle(v, f"{place}/{k}", arrays) for k, v in value.items()}
@@ -86,17 +86,19 @@ def _assemble(value: Any, arrays: dict[str, Vector]) -> Any:
     if kind == "array":
         return arrays[value["place"]]
     if kind == "tokens":
-        return _unpack_tokens(value["place"], arrays)
+        return unpack_tokens(value["place"], arrays)
     return _KNOWN[kind](**_assemble(value["parts"], arrays))
 
 
-def _pack_tokens(tokens: tuple[bytes | None, ...], place: str, arrays: dict[str, Vector]) -> None:
+def pack_tokens(tokens: tuple[bytes | None, ...], place: str, arrays: dict[str, Vector]) -> None:
+    """Byte keys of tokens as two arrays under `place`."""
     lengths = [-1 if key is None else len(key) for key in tokens]
     arrays[f"{place}/lengths"] = np.array(lengths, np.int32)
     arrays[f"{place}/bytes"] = np.frombuffer(b"".join(key or b"" for key in tokens), np.uint8)
 
 
-def _unpack_tokens(place: str, arrays: dict[str, Vector]) -> tuple[bytes | None, ...]:
+def unpack_tokens(place: str, arrays: Mapping[str, Vector]) -> tuple[bytes | None, ...]:
+    """What `pack_tokens` packed."""
     return _tokens_of(arrays[f"{place}/bytes"].tobytes(), arrays[f"{place}/lengths"].tobytes())
 
 

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,16 +15,9 @@ from embtie_widgets.progress import Progress, silent
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import BatchOrder, Corpus, all_windows
 from embtie_widgets.training.interventions import Intervention, Step
+from embtie_widgets.training.run_store import Checkpoint
 
 _BUILDING = threading.Lock()  # initialisation draws from torch's one global generator
-
-
-class Checkpoint(NamedTuple):
-    """E and U (V, d) after a step; for a tied model both are the same tensor."""
-
-    step: int
-    input: Tensor
-    output: Tensor
 
 
 def build_model(config: TrainingConfig, *, tied: bool, seed: int) -> Any:

@@ -15,7 +15,8 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.sources.reading import local_path
 
 if TYPE_CHECKING:
-    from embtie_widgets.training.engine import Checkpoint, Run
+    from embtie_widgets.training.engine import Run
+    from embtie_widgets.training.run_store import Checkpoint
 
 
 def writable_folder(folder: Any, prefix: str) -> Path:

@@ -13,8 +13,9 @@ from embtie_widgets.progress import Progress, silent
 from embtie_widgets.training import store
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus, as_corpus
-from embtie_widgets.training.engine import Checkpoint, Run, build_model
+from embtie_widgets.training.engine import Run, build_model
 from embtie_widgets.training.interventions import Intervention, checked_plugs
+from embtie_widgets.training.run_store import Checkpoint
 
 if TYPE_CHECKING:
     import pandas as pd
