@@ -14,9 +14,9 @@ it.  Neither side is asked about the text held out while its clock runs.
 near on the text held out at every layer.  Every try is timed from nothing, reading included.
 
 Measured on two quiet cores, nano-tied, 100 steps of 2,048: the package takes 38.7 s, ours is as
-near at every layer after 1.4 s, 0.037 of its time (reach 0.333).  Position for position the published
-recipe runs 1.6 times as fast as the package, the fast one 1.3 times; evaluating takes 1.15 times
-the package's time, rank and agreement included, which the package does not measure.
+near at every layer after 1.4 s, 0.037 of its time (reach 0.333).  Position for position the
+published recipe runs 1.6 times as fast as the package, the fast one 1.3 times.  Evaluating takes
+1.15 times as long, rank and agreement included, which the package does not measure.
 """
 
 import argparse
