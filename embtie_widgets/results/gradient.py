@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embtie_widgets.results.groups import kind_names
 from embtie_widgets.results.storage import storable
+from embtie_widgets.results.tokens import display_token
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,6 +107,41 @@ class FlowRun:
     rows: dict[str, Vector] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
 
+    def knows(self, name: str) -> bool:
+        """Whether a curve has a value anywhere."""
+        return bool(np.isfinite(self.curves.get(name, ())).any())
+
+    def curve(self, name: str, over: int = 1) -> Vector:
+        """(n,) one of the curves, its mean over the last `over` steps; NaN where it has none."""
+        steps = np.asarray(self.curves["step"], float)
+        values = np.asarray(self.curves.get(name, np.full(len(steps), np.nan)), float)
+        return values if over == 1 else trailing_mean(steps, values, over)
+
+    def paper_share(self, over: int = 1) -> Vector:
+        """(n,) the paper's share, from norms that are averaged over the last `over` steps first."""
+        inside, out = self.curve("proxy_norm", over), self.curve("output_norm", over)
+        whole = inside + out
+        return np.divide(out, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+
+    def mean(self, name: str, first: float, last: float) -> float:
+        """The mean of a curve over the steps from `first` to `last`; NaN without a value there."""
+        steps, values = np.asarray(self.curves["step"]), self.curve(name)
+        inside = values[(steps >= first) & (steps <= last) & np.isfinite(values)]
+        return float(inside.mean()) if len(inside) else float("nan")
+
+
+def trailing_mean(steps: Vector, values: Vector, over: int) -> Vector:
+    """(n,) the mean of the finite values of the last `over` steps, each step's own among them; NaN
+    where there is none.  `steps` (n,) rise."""
+    known = np.isfinite(values)
+    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
+    many = np.concatenate([[0], np.cumsum(known)])
+    start, end = np.searchsorted(steps, steps - over, side="right"), np.arange(1, len(steps) + 1)
+    count = many[end] - many[start]
+    return np.divide(
+        sums[end] - sums[start], count, out=np.full(len(steps), np.nan), where=count > 0
+    )
+
 
 @storable
 @dataclass(frozen=True)
@@ -112,12 +149,14 @@ class GradientFlow:
     """Who writes into the shared matrix, of one or several runs.
 
     runs          by name: "tied", "untied", or what a file or folder is called
-    tokens        the V byte keys of the rows; empty where they are not known
+    tokens        the V byte keys of the rows, None where one is not known; empty without rows
     token_counts  (V,) how often each occurs in the training text; None where that is not known
     kinds         (V,) the kind of each, by its code in `results.groups`; None without tokens
     failed        run to the sentence that says why its curves are not drawn
     notes, settings, hashes  as everywhere
     progress      "" for a whole result, else how far it has come
+    groups        what each kind of token and each band of counts has for its mean norm share in
+                  each run, as `measures.statistics.group_means` gives it
     """
 
     runs: dict[str, FlowRun]
@@ -129,6 +168,7 @@ class GradientFlow:
     settings: dict[str, Any]
     hashes: dict[str, str]
     progress: str = ""
+    groups: tuple[dict[str, Any], ...] = ()
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per run and logged step."""
@@ -140,9 +180,27 @@ class GradientFlow:
         ]
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
+    def token_frame(self) -> "pd.DataFrame":
+        """One row per token: the length of its gradient row by either path, and its shares."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {
+            "row": np.arange(len(self.tokens)),
+            "token": [display_token(key, limit=0) for key in self.tokens],
+            "bytes": ["" if key is None else key.hex() for key in self.tokens],
+        }
+        if self.kinds is not None:
+            columns["kind"] = kind_names(self.kinds)
+        if self.token_counts is not None:
+            columns["count"] = self.token_counts
+        for name, run in self.runs.items():
+            columns |= {f"{name} {value}": numbers for value, numbers in run.rows.items()}
+        return pd.DataFrame(columns)
+
     def facts(self) -> dict[str, Any]:
         """All that is not a number per step: what every export carries."""
         return {
+            "groups": self.groups,
             "runs": {name: run.about for name, run in self.runs.items()},
             "failed": self.failed,
             "notes": self.notes,
