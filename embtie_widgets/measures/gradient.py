@@ -1,0 +1,162 @@
+"""What two parts of one gradient say about each other: norms, angle and shares.
+
+All numbers of a step come from four products per row of the matrix (`row_products`), taken in one
+pass: over all rows, over the rows of a band, or for each row alone.  A share of nothing is NaN.
+Definitions: METHODS.md 1.5 and 5.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Vector = np.ndarray[Any, np.dtype[Any]]
+
+_AT_ONCE = 2**17  # numbers of a matrix, so that a block stays in the processor's cache
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Products of the two parts of a gradient, of each row or summed; float64 on the CPU.
+
+    input, output, total  <G_in, G_in>, <G_out, G_out>, <G, G> with G = G_in + G_out, 0 or more
+    cross                 <G_out, G>, of either sign
+    inner                 <G_in, G_out>
+    """
+
+    input: Tensor
+    output: Tensor
+    total: Tensor
+    cross: Tensor
+    inner: Tensor
+
+    def __add__(self, other: "Products") -> "Products":
+        """The sums over two steps."""
+        return Products(*(a + b for a, b in zip(self._all(), other._all(), strict=True)))
+
+    def summed(self) -> "Products":
+        """Over all rows, as numbers."""
+        return Products(*(part.sum() for part in self._all()))
+
+    def by_band(self, band: Tensor, bands: int) -> "Products":
+        """(V,) rows -> (bands,): over the rows of each; a row of no band has -1."""
+        known = band >= 0
+        zeros = torch.zeros(bands, dtype=torch.float64)
+        return Products(*(zeros.index_add(0, band[known], part[known]) for part in self._all()))
+
+    def _all(self) -> list[Tensor]:
+        return [getattr(self, field.name) for field in fields(self)]
+
+
+def row_products(g_in: Tensor, g_out: Tensor) -> Products:
+    """Two parts (V, d) of a gradient -> the products of each row, (V,)."""
+    rows = max(1, _AT_ONCE // max(1, g_in.shape[1]))
+    pairs = zip(g_in.split(rows), g_out.split(rows), strict=True)
+    found = torch.cat([_products(a, b) for a, b in pairs], dim=1).cpu().double()
+    own, other, total, inner = found
+    # A row without an input part is the output alone, to the last bit.
+    cross = torch.where(own == 0, other, other + inner)
+    return Products(own, other, total, cross, inner)
+
+
+def _products(a: Tensor, b: Tensor) -> Tensor:
+    a, b = _wide(a), _wide(b).to(a.device)
+    both, dot = a + b, torch.linalg.vecdot
+    return torch.stack([dot(a, a), dot(b, b), dot(both, both), dot(a, b)])
+
+
+def flow_numbers(products: Products, proxy: Tensor | float | None = None) -> dict[str, float]:
+    """The scalar curves of `results.gradient.CURVES` that the parts decide, over all rows.
+
+    products  as `row_products` gives them, of rows or summed
+    proxy     norm of the gradient at the embedding's output, where that is known
+    """
+    found = _numbers(products.summed())
+    if proxy is not None:
+        known = torch.as_tensor(proxy, dtype=torch.float64, device="cpu")
+        found |= {
+            "proxy_norm": known,
+            "proxy_share": found["output_norm"] / (known + found["output_norm"]),
+        }
+    return {name: float(value) for name, value in found.items()}
+
+
+def band_numbers(products: Products, band: Tensor, bands: int) -> dict[str, Vector]:
+    """`results.gradient.BAND_CURVES` to (bands,): the same over the rows of each band.
+
+    products are those of rows; `band` (V,) says in which band each is, -1 for none.
+    """
+    found = _numbers(products.by_band(band, bands))
+    names = ("input_norm", "output_norm", "output_share", "norm_share")
+    return {name: found[name].numpy() for name in names}
+
+
+def row_numbers(products: Products, steps: int, times: Tensor) -> dict[str, Vector]:
+    """`results.gradient.ROW_VALUES` to (V,), from the products of rows summed over the steps.
+
+    `times` (V,) says in how many of the steps' batches each token stood.
+    """
+    found = _numbers(products)
+    scale = max(steps, 1) ** -0.5
+    return {
+        "input": (found["input_norm"] * scale).numpy(),
+        "output": (found["output_norm"] * scale).numpy(),
+        "output_share": found["output_share"].numpy(),
+        "norm_share": found["norm_share"].numpy(),
+        "times": times.cpu().numpy(),
+    }
+
+
+def _numbers(of: Products) -> dict[str, Tensor]:
+    """Elementwise; 0 / 0 is NaN."""
+    own, other = of.input.sqrt(), of.output.sqrt()
+    return {
+        "input_norm": own,
+        "output_norm": other,
+        "total_norm": of.total.sqrt(),
+        "cosine": (of.inner / (own * other)).clamp(-1, 1),
+        "output_share": of.cross / of.total,
+        "norm_share": other / (own + other),
+    }
+
+
+def scatter_rows(ids: Tensor, grads: Tensor, rows: int, into: Tensor | None = None) -> Tensor:
+    """Gradients at the embedding's output, each added to the row of its token.
+
+    ids (...), grads (..., d) -> (rows, d), exactly 0 for a token that is not among the ids; in
+    float32, or float64 where the gradients are.  With `into` it is added to that.
+    """
+    flat = _wide(grads).reshape(-1, grads.shape[-1])
+    if into is None:
+        into = flat.new_zeros(rows, flat.shape[1])
+    return into.index_add_(0, ids.reshape(-1).to(flat.device), flat.to(into.dtype))
+
+
+def adam_parts(
+    m_in: Tensor, m_out: Tensor, second: Tensor, step: int, group: Mapping[str, Any]
+) -> tuple[Tensor, Tensor]:
+    """The data part of one Adam update, by the way that the gradient came: (V, d) each.
+
+    m_in, m_out  first moments kept apart, which sum to the optimiser's own `exp_avg`
+    second       its second moment `exp_avg_sq`, which both ways share
+    step, group  its count of steps, from 1, and its lr, betas and eps
+
+    They sum to what the step adds to the matrix beside weight decay.
+    """
+    beta1, beta2 = group["betas"]
+    root = second.sqrt().div_((1 - beta2**step) ** 0.5).add_(group["eps"])
+    factor = -float(group["lr"]) / (1 - beta1**step)
+    return (m_in * factor).div_(root), (m_out * factor).div_(root)
+
+
+def moment(kept: Tensor, gradient: Tensor, beta: float, clip: Tensor | float = 1.0) -> Tensor:
+    """One step of a first moment, in place: beta m + (1 - beta) clip G."""
+    return kept.mul_(beta).add_(gradient.to(kept) * ((1 - beta) * clip))
+
+
+def _wide(values: Tensor) -> Tensor:
+    """In float32 at least."""
+    return values if values.dtype in (torch.float32, torch.float64) else values.float()
