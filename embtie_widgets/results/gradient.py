@@ -121,7 +121,7 @@ class FlowRun:
         """(n,) the paper's share, from norms that are averaged over the last `over` steps first."""
         inside, out = self.curve("proxy_norm", over), self.curve("output_norm", over)
         whole = inside + out
-        return np.divide(out, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+        return _ratio(out, whole)
 
     def mean(self, name: str, first: float, last: float) -> float:
         """The mean of a curve over the steps from `first` to `last`; NaN without a value there."""
@@ -137,10 +137,14 @@ def trailing_mean(steps: Vector, values: Vector, over: int) -> Vector:
     sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
     many = np.concatenate([[0], np.cumsum(known)])
     start, end = np.searchsorted(steps, steps - over, side="right"), np.arange(1, len(steps) + 1)
-    count = many[end] - many[start]
-    return np.divide(
-        sums[end] - sums[start], count, out=np.full(len(steps), np.nan), where=count > 0
-    )
+    return _ratio(sums[end] - sums[start], many[end] - many[start])
+
+
+def _ratio(part: Vector, whole: Vector) -> Vector:
+    """One over the other, NaN where there is nothing to divide by."""
+    nothing: Vector = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=nothing, where=whole > 0)
+    return nothing
 
 
 @storable
