@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embtie_widgets.results.groups import kind_names
 from embtie_widgets.results.storage import storable
+from embtie_widgets.results.tokens import display_token
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 Vector = np.ndarray[Any, np.dtype[Any]]
 Tokens = tuple[bytes | None, ...]
 TO = ("input", "output")
+# Half a two-sided 95 % interval of a mean, in standard errors.
+_NORMAL_95 = 1.959964
 
 
 @storable
@@ -23,6 +27,7 @@ class Nearness:
     mean, interval  cosine in-sample, and its 95 % over tokens
     heldout, floor  on tokens not fitted on (None for none), and with shuffled rows
     cosine          (V,) per token; NaN for rows that take no part
+    heldout_interval  95 % of `heldout` over its tokens
     """
 
     mean: float
@@ -30,6 +35,7 @@ class Nearness:
     heldout: float | None
     floor: float
     cosine: Vector
+    heldout_interval: tuple[float, float] | None = None
 
 
 @storable
@@ -50,11 +56,30 @@ class ScaledRun:
     about: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def shift(self) -> float | None:
-        """Cosine to the input minus cosine to the output; above 0 it is nearer the input."""
-        if set(self.nearness) < set(TO):
-            return None
-        return self.nearness["input"].mean - self.nearness["output"].mean
+    def whole(self) -> bool:
+        """Whether it has come to its end and was aligned."""
+        return set(self.nearness) >= set(TO)
+
+    @property
+    def side(self) -> Vector:
+        """(V,) cosine to the input minus cosine to the output, in [-2, 2]; above 0 a token stands
+        nearer the input."""
+        return self.nearness["input"].cosine - self.nearness["output"].cosine
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a factor changes against the plain tied run, token by token: the mean of it, its 95 %
+    interval over tokens by the normal law, and of how many tokens."""
+
+    mean: float
+    interval: tuple[float, float]
+    tokens: int
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.interval[0] > 0 or self.interval[1] < 0
 
 
 @storable
@@ -63,6 +88,7 @@ class ScalingReport:
     """All runs, the factor 1 first and then rising, beside the untied one.
 
     untied       "curves" and "held_loss" of the untied model
+    groups       how far each kind of token and each band of counts has moved, by "x5" and the like
     Other fields are as in `results.gradient.GradientFlow`.
     """
 
@@ -74,12 +100,36 @@ class ScalingReport:
     notes: tuple[str, ...]
     settings: dict[str, Any]
     hashes: dict[str, str]
+    groups: tuple[dict[str, Any], ...] = ()
     progress: str = ""
 
     @property
     def whole(self) -> tuple[ScaledRun, ...]:
-        """The runs that have come to their end."""
-        return tuple(run for run in self.runs if run.shift is not None)
+        """The runs that have come to their end, by factor."""
+        return tuple(sorted((run for run in self.runs if run.whole), key=lambda run: run.factor))
+
+    @property
+    def plain(self) -> ScaledRun | None:
+        """The tied run as it is without scaling; None before it has come to its end."""
+        return next((run for run in self.whole if run.factor == 1), None)
+
+    @property
+    def scaled(self) -> tuple[ScaledRun, ...]:
+        """The others that have come to their end; there are none to compare before the plain one
+        has."""
+        known = self.plain is not None
+        return tuple(run for run in self.whole if run.factor != 1 and known)
+
+    def moved(self, run: ScaledRun) -> Vector:
+        """(V,) by how much each token stands nearer the input than in the plain run, in [-4, 4];
+        NaN for tokens that take no part."""
+        assert self.plain is not None  # noqa: S101 - asked of `scaled` runs only
+        return run.side - self.plain.side
+
+    def change(self, run: ScaledRun, to: str) -> Change:
+        """What the factor changes in the cosine to the "input" or "output"."""
+        assert self.plain is not None  # noqa: S101 - asked of `scaled` runs only
+        return _change(run.nearness[to].cosine - self.plain.nearness[to].cosine)
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per factor, as the paper's tables 2 and 6 have them."""
@@ -87,14 +137,47 @@ class ScalingReport:
 
         return pd.DataFrame([_line(run) for run in self.whole])
 
+    def token_frame(self) -> "pd.DataFrame":
+        """One row per token: its cosines in every run, and how far it has moved."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {
+            "token": [display_token(key, limit=0) for key in self.tokens],
+            "bytes": [key.hex() if key is not None else "" for key in self.tokens],
+        }
+        if self.kinds is not None:
+            columns["kind"] = kind_names(self.kinds)
+        if self.token_counts is not None:
+            columns["count"] = self.token_counts
+        for run in self.whole:
+            for to in TO:
+                columns[f"{to} {named(run.factor)}"] = run.nearness[to].cosine
+        columns |= {f"moved {named(run.factor)}": self.moved(run) for run in self.scaled}
+        return pd.DataFrame(columns)
+
     def facts(self) -> dict[str, Any]:
         """All that is not a number per factor: what every export carries."""
         return {
-            "runs": {f"x{run.factor:g}": run.about for run in self.runs},
+            "runs": {named(run.factor): run.about for run in self.runs},
+            "groups": self.groups,
             "notes": self.notes,
             "settings": self.settings,
             "hashes": self.hashes,
         }
+
+
+def named(factor: float) -> str:
+    """What a run is called by its factor: x5."""
+    return f"x{factor:g}"
+
+
+def _change(differences: Vector) -> Change:
+    known = differences[np.isfinite(differences)]
+    if not len(known):
+        return Change(float("nan"), (float("nan"), float("nan")), 0)
+    mean = float(known.mean())
+    half = _NORMAL_95 * float(known.std(ddof=1)) / len(known) ** 0.5 if len(known) > 1 else np.inf
+    return Change(mean, (mean - half, mean + half), len(known))
 
 
 def _line(run: ScaledRun) -> dict[str, Any]:
@@ -106,6 +189,8 @@ def _line(run: ScaledRun) -> dict[str, Any]:
             f"{name} low": near.interval[0],
             f"{name} high": near.interval[1],
             f"{name} held out": near.heldout,
+            f"{name} held out low": (near.heldout_interval or (None, None))[0],
+            f"{name} held out high": (near.heldout_interval or (None, None))[1],
             f"{name} chance": near.floor,
         }
     return line
