@@ -43,10 +43,10 @@ def run_checkpoints(request: CheckpointsRequest, progress: Progress = silent) ->
     """Every checkpoint that there is, and as much of the chosen ones as the request asks for."""
     progress("listing checkpoints", 0, 1)
     remote = is_remote(request.model.ref)
-    listed, asked, notes = _listed(request, remote)
+    listed, asked, notes = listed_for(request, remote)
     if end := end_of_training(request.model.ref):
         notes.append(f"Without a revision, {request.model.ref} is {end}.")
-    chosen = _chosen(listed, asked, request)
+    chosen = chosen_of(listed, asked, request)
     seen = {revision.name: Seen() for revision in listed}
     cost, cost_notes = _cost(request, chosen) if remote else ("", [])
     if request.depth != "matrices":
@@ -60,7 +60,7 @@ def run_checkpoints(request: CheckpointsRequest, progress: Progress = silent) ->
     return _report(request, listed, seen, notes)
 
 
-def _listed(
+def listed_for(
     request: CheckpointsRequest, remote: bool
 ) -> tuple[list[Revision], set[str], list[str]]:
     """Checkpoints, `main`, and what was asked for by name; those names; notes."""
@@ -83,9 +83,10 @@ def _spelled(name: str, known: Sequence[Revision]) -> str:
     return same[0] if wanted.is_checkpoint and same and name not in same else name
 
 
-def _chosen(
+def chosen_of(
     listed: Sequence[Revision], asked: set[str], request: CheckpointsRequest
 ) -> list[Revision]:
+    """Those asked for by name, else so many spread over all; an EmbtieError without any."""
     if asked:
         return [revision for revision in listed if revision.name in asked]
     steps = [revision for revision in listed if revision.is_checkpoint]

@@ -31,14 +31,19 @@ class CheckpointsRequest(Request):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.model.revision is not None:
-            raise EmbtieError(
-                "The model of a series has one revision, but checkpoints are many of them.",
-                "Leave it out of the model, and give the checkpoints as `revisions`.",
-            )
+        without_revision(self.model)
         object.__setattr__(self, "revisions", revision_names(self.revisions))
         fields.whole("count", self.count, 1, MOST)
         fields.choice("depth", self.depth, DEPTHS)
+
+
+def without_revision(model: ModelRef) -> None:
+    """An EmbtieError for a model of a series that has one revision already."""
+    if model.revision is not None:
+        raise EmbtieError(
+            "The model of a series has one revision, but checkpoints are many of them.",
+            "Leave it out of the model, and give the checkpoints as `revisions`.",
+        )
 
 
 def revision_names(value: Any) -> tuple[str, ...]:

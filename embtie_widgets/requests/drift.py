@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from embtie_widgets.requests import fields
-from embtie_widgets.requests.checkpoints import MOST, revision_names
+from embtie_widgets.requests.checkpoints import MOST, revision_names, without_revision
 from embtie_widgets.requests.mapping import checked_columns, checked_file
 from embtie_widgets.requests.model import ModelRef
 from embtie_widgets.requests.training import TrainingRequest
@@ -18,10 +18,12 @@ class DriftRequest(TrainingRequest):
     """Say how far the rows of input and output have turned since step 0, and since the checkpoint
     before.
 
-    `source` says of what: the checkpoints of a "model" (with `other` beside it, unless that is the
-    same), those named in `revisions` or `count` spread over all; twins "train"ed here; a recorded
-    "file"; or the folder of a "run" that `RunRecorder` writes.  `file` names either, and `columns`
-    are pairs "name=header" for a file whose headers are not known by themselves.
+    `source` says of what: the checkpoints of a "model", those named in `revisions` or `count`
+    spread over all; twins "train"ed here; a recorded "file"; or the folder of a "run" that
+    `RunRecorder` writes.  `other` is a model to stand beside the first one: its bundled twin beside
+    the bundled one, and none beside any other model unless it is named.  `file` names file or
+    folder, and `columns` are pairs "name=header" for a file whose headers are not known by
+    themselves.
     """
 
     source: str = "model"
@@ -37,7 +39,16 @@ class DriftRequest(TrainingRequest):
     def __post_init__(self) -> None:
         super().__post_init__()
         fields.choice("source", self.source, SOURCES)
+        for model in (self.model, self.other):
+            without_revision(model)
+        if self.other == _TIED and self.model != _UNTIED:
+            object.__setattr__(self, "other", self.model)
         object.__setattr__(self, "revisions", revision_names(self.revisions))
         fields.whole("count", self.count, 2, MOST)
         object.__setattr__(self, "columns", checked_columns(self.columns))
         checked_file(self.source, self.file)
+
+    @property
+    def models(self) -> tuple[ModelRef, ...]:
+        """Each model once."""
+        return tuple(dict.fromkeys((self.model, self.other)))

@@ -158,13 +158,19 @@ def _read_named(ref: str, revision: str | None, progress: Progress) -> Sourced:
 
 def end_of_training(ref: str) -> str:
     """Where a bundled model without revision stands in its training; empty for any other."""
+    step = last_step(ref)
+    return "" if step is None else f"the end of the training, step {step:,}"
+
+
+def last_step(ref: str) -> int | None:
+    """The step that a bundled model without revision stands at; None for any other."""
     if ref not in BUNDLED:
-        return ""
+        return None
     try:
         provenance = json.loads((_DATA / "provenance.json").read_text(encoding="utf-8"))
-        return f"the end of the training, step {int(provenance['settings']['steps']):,}"
+        return int(provenance["settings"]["steps"])
     except (OSError, ValueError, KeyError):  # the doctor tells of it; the matrices can be read
-        return ""
+        return None
 
 
 def _read_file(path: Path) -> Sourced:
