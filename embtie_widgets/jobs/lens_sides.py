@@ -11,8 +11,8 @@ from typing import Any
 from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.jobs import lens_cost
 from embtie_widgets.jobs.cache import MEASURES
-from embtie_widgets.jobs.lens_files import UPLOADED, uploaded_path
 from embtie_widgets.jobs.lens_plan import Plan, plan
+from embtie_widgets.jobs.uploads import LENS, UPLOADED, uploaded_path
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests import LensRequest, ModelRef
 from embtie_widgets.requests.lens import TRAIN, USUAL
@@ -177,7 +177,7 @@ def saved_path(request: LensRequest, side: str) -> Path | None:
     named: str = getattr(request, f"translators_{side.lower()}")
     if request.lens != "tuned" or named in (USUAL, TRAIN):
         return None
-    path = uploaded_path(named) if named.startswith(UPLOADED) else lens_path(named)
+    path = uploaded_path(LENS, named) if named.startswith(UPLOADED) else lens_path(named)
     with sentences(path):
         path.stat()
     return path

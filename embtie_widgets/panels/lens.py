@@ -1,6 +1,7 @@
 """The panel of the lens: what each layer of two models already knows of their final answer."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import ipywidgets as w
@@ -12,7 +13,8 @@ from embtie_widgets.charts.lens_words import MEASURES, contribution_caption, tra
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs import devices
 from embtie_widgets.jobs.exports import csv_bytes, table_bytes
-from embtie_widgets.jobs.lens_files import keep_upload, trained_lens
+from embtie_widgets.jobs.lens_files import trained_lens
+from embtie_widgets.jobs.uploads import LENS, keep_upload
 from embtie_widgets.panels import lens_tables
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
 from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, whole_if_it_is
@@ -67,7 +69,7 @@ class LensPanel(Panel):
         parts: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        given = {"saved": trained_lens, "keep": keep_upload, **(parts or {})}
+        given = {"saved": trained_lens, "keep": partial(keep_upload, LENS), **(parts or {})}
         self._saved, self._keep = given.pop("saved"), given.pop("keep")
         super().__init__(request, **given, **options)
         self.begin()

@@ -7,7 +7,7 @@ import ipywidgets as w
 import traitlets as t
 
 from embtie_widgets.charts.lens_words import LENS_WORDS, MODE_WORDS
-from embtie_widgets.jobs.lens_files import MOST_BYTES
+from embtie_widgets.jobs.uploads import LENS
 from embtie_widgets.panels.fields import Field, fold, labelled, whole_if_it_is
 from embtie_widgets.panels.words import escape
 from embtie_widgets.requests.lens import TRAIN, USUAL
@@ -48,7 +48,7 @@ class TranslatorPicker(w.VBox):
         )
         self.upload = UploadButton(
             callback(self.take),
-            MOST_BYTES,
+            LENS.most,
             label=f"Load lens {side}",
             title="A .safetensors file of a lens from this computer",
             accept=".safetensors",

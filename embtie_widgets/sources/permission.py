@@ -5,7 +5,7 @@ A list of tokens is a text too: its lines are shown.
 
 On a page served by Voila a visitor may name the bundled text, what lies in the folder that the
 variable EMBTIE_CORPORA names, and, with EMBTIE_DATASETS=on, data sets of the hub; else nothing.
-Saved lenses are those in the folder that EMBTIE_LENSES names.
+Saved lenses are those in the folder that EMBTIE_LENSES names, recorded runs those in EMBTIE_RUNS.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from embtie_widgets.errors import EmbtieError
 
 FOLDER, DATASETS, SERVED = "EMBTIE_CORPORA", "EMBTIE_DATASETS", "EMBTIE_SERVED"
-LENSES = "EMBTIE_LENSES"
+LENSES, RUNS = "EMBTIE_LENSES", "EMBTIE_RUNS"
 # Voila sets these two for every kernel, those that it starts in advance included.
 _VOILA = ("VOILA_BASE_URL", "VOILA_PREHEAT")
 
@@ -49,6 +49,17 @@ def lens_path(name: str) -> Path:
         f"Train one here, or ask the owner to put it into the {LENSES} folder.",
     )
     return _opened(name, LENSES, refusal)
+
+
+def run_path(name: str) -> Path:
+    """The recorded file or the folder of a run that a user or visitor named; in the owner's folder
+    by its bare name."""
+    refusal = EmbtieError(
+        "On a shared page only runs that its owner has laid out can be opened, and there is none "
+        f"called '{Path(name).name}'.",
+        f"Upload a recorded file, or ask the owner to put the run into the {RUNS} folder.",
+    )
+    return _opened(name, RUNS, refusal)
 
 
 def _opened(name: str, variable: str, refusal: EmbtieError) -> Path:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.progress import spoken
 from embtie_widgets.requests.fields import short
-from embtie_widgets.sources.reading import check_start, sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +78,9 @@ def counted(number: int, what: str, several: str = "") -> str:
 
 
 def _content(path: Path) -> bytes:
+    # A page that only offers to upload a table does without torch.
+    from embtie_widgets.sources.reading import check_start, sentences
+
     check_start(path)
     with sentences(path):
         size = path.stat().st_size

@@ -15,11 +15,12 @@ from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs import lens as job
 from embtie_widgets.jobs import lens_plan, lens_training
 from embtie_widgets.jobs.lens_cost import estimate_lens, size_of
-from embtie_widgets.jobs.lens_files import UPLOADED, keep_upload, trained_lens
+from embtie_widgets.jobs.lens_files import trained_lens
 from embtie_widgets.jobs.lens_plan import plan
 from embtie_widgets.jobs.lens_sides import hash_of
 from embtie_widgets.jobs.lens_store import forget, recalled
 from embtie_widgets.jobs.runner import Job
+from embtie_widgets.jobs.uploads import LENS, UPLOADED, keep_upload
 from embtie_widgets.requests import CorpusRef, LensRequest
 from embtie_widgets.requests.code import to_code
 from embtie_widgets.results.lens import Lens, PairLens
@@ -257,7 +258,7 @@ def test_an_uploaded_lens_is_run_like_one_that_is_named(
     tuned: LensRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = ew.run(tuned)
-    named = keep_upload(trained_lens(trained, "A"), "mine.safetensors")
+    named = keep_upload(LENS, trained_lens(trained, "A"), "mine.safetensors")
     assert named.startswith(UPLOADED)
     monkeypatch.setenv("EMBTIE_SERVED", "1")
     tuned = replace(tuned, text=words(800), corpus=CorpusRef())
@@ -268,8 +269,8 @@ def test_an_uploaded_lens_is_run_like_one_that_is_named(
             ew.run(replace(tuned, translators_a=wrong))
     for content, name in ((b"x" * 99, "a.pt"), (b"", "a.safetensors")):
         with pytest.raises(EmbtieError, match="expected a"):
-            keep_upload(content, name)
-    broken = keep_upload(b"x" * 99, "broken.safetensors")
+            keep_upload(LENS, content, name)
+    broken = keep_upload(LENS, b"x" * 99, "broken.safetensors")
     result = ew.run(replace(tuned, translators_a=broken))
     assert list(result.failed) == ["A"]
 
