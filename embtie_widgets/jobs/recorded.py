@@ -26,6 +26,16 @@ def look_into(named: str, wanted: str) -> Peek:
     return peek(recorded_path(named), wanted)
 
 
+def look_into_run(named: str) -> str:
+    """What run lies in a folder that a request names, and how far it has come."""
+    from embtie_widgets.training.run_store import RunStore
+
+    store = RunStore.open(run_path(named))
+    known = store.manifest
+    of = f" of {known['of']:,}" if known["of"] else ""
+    return f"The run '{known['name']}': {store.done:,}{of} steps, {known['state']}."
+
+
 def recorded_flow(path: Path, columns: Mapping[str, str] | None = None) -> tuple[FlowRun, Recorded]:
     """The gradient log in a file; notes and hash stand on what was read.
 
@@ -50,10 +60,11 @@ def recorded_drift(path: Path, columns: Mapping[str, str] | None = None) -> tupl
     """
     read = read_recorded(path, "drift", columns)
     steps = read.columns["step"]
-    curves = (read.columns.get(name, np.full(len(steps), np.nan)) for name in DRIFT_CURVES)
+    gaps = np.full(len(steps), np.nan)
+    curves: dict[str, Any] = {name: read.columns.get(name, gaps) for name in DRIFT_CURVES}
     drift = Drift(
         steps,
-        *curves,
+        **curves,
         since=np.diff(steps, prepend=steps[:1]),
         names=read.names,
         notes=read.notes,

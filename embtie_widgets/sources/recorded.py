@@ -64,6 +64,7 @@ class Peek:
 
     format  as in `Recorded`
     words   what the file is known as, in words
+    height  how many rows there are
     guess   name to header: what would be taken for what
     names   name to its meaning: what may be mapped
     rows    the first rows, as text
@@ -74,6 +75,7 @@ class Peek:
     format: str
     words: str
     headers: tuple[str, ...]
+    height: int
     guess: dict[str, str]
     names: dict[str, str]
     rows: tuple[tuple[str, ...], ...]
@@ -92,6 +94,7 @@ def peek(path: Path, wanted: str = "gradient") -> Peek:
         file.key if file else TABLE,
         file.words if file else "a table",
         headers,
+        len(table.frame),
         guess(headers, wanted) | (file.columns if file else {}),
         meanings,
         shown_rows(table.frame),
@@ -106,7 +109,8 @@ def read_recorded(
     """The recorded numbers for a "gradient", "drift" or "metrics" view.
 
     `columns` maps names of WANTED to headers; without any, headers are taken for what they are
-    known to mean.  An EmbtieError says so where nothing can be used.
+    known to mean, and those that no form offers always are.  An EmbtieError says so where nothing
+    can be used.
     """
     table = read_table(path)
     frame, notes = _one_run(table.frame)
@@ -166,9 +170,10 @@ def _mapping(
                 f"'{table.name}' has no column {short(header)}; it has {_listed(headers)}.",
                 f"Choose another column for {name}.",
             )
-    if columns:
-        return dict(columns)
     found = guess(headers, wanted) | (file.columns if file else {})
+    if columns:
+        unasked = {k: v for k, v in found.items() if k not in IN_FORM[wanted]}
+        return unasked | dict(columns)
     if wanted != "metrics" and not set(found) & set(NEEDED[wanted]):
         other = known(headers)
         raise EmbtieError(
