@@ -1,7 +1,7 @@
 """The gradient of a loaded model on a text, split batch by batch; nothing is trained."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -130,37 +130,35 @@ class _Split:
         )
 
 
-@dataclass
 class _Sums:
     """Numbers of each batch, and products of each row over all of them."""
 
-    rows: Rows
-    curves: list[dict[str, float]] = field(default_factory=list)
-    by_band: list[dict[str, Vector]] = field(default_factory=list)
-    products: Products | None = None
-    times: Tensor | None = None
+    def __init__(self, rows: Rows) -> None:
+        height = len(rows.tokens)
+        self.curves: list[dict[str, float]] = []
+        self._by_band: list[dict[str, Vector]] = []
+        self._bands = torch.from_numpy(band_places(rows.counts))
+        zeros = torch.zeros(height, dtype=torch.float64)
+        self._products = Products(zeros, zeros, zeros, zeros, zeros)
+        self._times = torch.zeros(height, dtype=torch.int64)
 
     def add(self, split: GradientSplit, ids: Tensor) -> None:
         """A batch in which these ids stand."""
         one = row_products(split.input, split.output)
-        here = torch.zeros(len(split.input), dtype=torch.int64)
-        here[ids.unique()] = 1
-        self.times = here if self.times is None else self.times + here
-        self.products = one if self.products is None else self.products + one
+        self._products = self._products + one
+        self._times[ids.unique()] += 1
         numbers = {"loss": split.loss, **flow_numbers(one, split.proxy_norm), "check": split.check}
         self.curves.append({"step": len(self.curves) + 1, **numbers})
-        bands = torch.from_numpy(band_places(self.rows.counts))
-        self.by_band.append(band_numbers(one, bands, len(BANDS)))
+        self._by_band.append(band_numbers(one, self._bands, len(BANDS)))
 
     def run(self, tied: bool, about: dict[str, Any]) -> FlowRun:
         """What there is so far."""
-        assert self.products is not None and self.times is not None
         return FlowRun(
             curves={name: np.array([one[name] for one in self.curves]) for name in self.curves[0]},
             tied=tied,
             bands=tuple(BANDS),
-            by_band={n: np.stack([one[n] for one in self.by_band]) for n in self.by_band[0]},
-            rows=row_numbers(self.products, len(self.curves), self.times),
+            by_band={n: np.stack([one[n] for one in self._by_band]) for n in self._by_band[0]},
+            rows=row_numbers(self._products, len(self.curves), self._times.clone()),
             about=about,
         )
 

@@ -85,6 +85,6 @@ def work_of(request: GradientFlowRequest) -> Work | None:
 
 
 def estimate_flow(request: GradientFlowRequest) -> Estimate | None:
-    """The cost of a request; None for a model or tokenizer not seen yet, and for a run that somebody
-    else writes."""
+    """The cost of a request; None for a model or tokenizer not seen yet, and for what is recorded
+    elsewhere."""
     return experience.estimate(work_of(request))

@@ -49,6 +49,12 @@ def groups_of(result: Any) -> dict[str, Mask]:
     return {name: mask for name, mask in found.items() if mask.any()}
 
 
+def band_places(counts: Vector) -> Vector:
+    """(n,) int64: in which of BANDS each count lies."""
+    starts = [low for low, _ in BANDS.values()]
+    return np.searchsorted(starts, counts, side="right") - 1
+
+
 def heading_of(group: str) -> str:
     """What the groups like this one are told apart by: BY_KIND or BY_FREQUENCY."""
     return BY_KIND if group in KINDS else BY_FREQUENCY

@@ -13,6 +13,7 @@ from embtie_widgets.results.groups import (
     CODES,
     KINDS,
     NO_KIND,
+    band_places,
     groups_of,
     heading_of,
     kind_names,
@@ -111,3 +112,11 @@ def test_the_interval_stays_inside_the_bounds_of_the_score() -> None:
     assert bounded["intervals"]["a"] == [0.0, high]
     (upper,) = group_means(groups, {"a": 1 - shares}, (0.0, 1.0))
     assert upper["intervals"]["a"] == pytest.approx([1 - high, 1.0])
+
+
+def test_every_count_lies_in_the_band_whose_bounds_hold_it() -> None:
+    counts = np.array([0, 1, 9, 10, 99, 100, 9_999, 10_000, 10**9])
+    bands = list(BANDS.values())
+    for count, place in zip(counts, band_places(counts), strict=True):
+        low, high = bands[place]
+        assert low <= count < high
