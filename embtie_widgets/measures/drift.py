@@ -41,17 +41,33 @@ def drift(
     return meter.result()
 
 
-def row_cosines(a: torch.Tensor, b: torch.Tensor, progress: Progress = silent) -> Vector:
+def row_cosines(
+    a: torch.Tensor, b: torch.Tensor, progress: Progress = silent
+) -> tuple[Vector, float]:
     """(V,) in [-1, 1]: the cosine of each row of `a` (V, d) with the same row of `b`, in float64.
 
-    NaN where either row is zero or not finite.
+    NaN where either row is zero or not finite.  Beside it the mean cosine of every row of `a` with
+    every other row of `b`, which is what no relation of a row to itself would give; NaN for fewer
+    than two rows.
     """
     found = np.empty(len(a))
+    ends = torch.zeros(2, a.shape[1], dtype=torch.float64)
     for start in range(0, len(a), BLOCK):
         progress(_STAGE, start, len(a))
         some = slice(start, start + BLOCK)
-        found[some] = (_units(a[some]) * _units(b[some])).sum(1).clamp(-1.0, 1.0).numpy()
-    return found
+        left, right = _units(a[some]), _units(b[some])
+        cosines = (left * right).sum(1).clamp(-1.0, 1.0)
+        known = ~cosines.isnan()
+        ends += torch.stack([left[known].sum(0), right[known].sum(0)])
+        found[some] = cosines.numpy()
+    return found, _others(ends, found[~np.isnan(found)])
+
+
+def _others(ends: torch.Tensor, known: Vector) -> float:
+    """The product of two sums of unit rows holds every pair; without the pairs of a row with itself
+    the mean over the rest."""
+    pairs = len(known) * (len(known) - 1)
+    return (float(ends[0] @ ends[1]) - float(known.sum())) / pairs if pairs else float("nan")
 
 
 def _units(rows: torch.Tensor) -> torch.Tensor:
@@ -61,17 +77,6 @@ def _units(rows: torch.Tensor) -> torch.Tensor:
     largest = rows.abs().amax(1, keepdim=True)
     rows = rows / torch.where((largest > 0) & largest.isfinite(), largest, torch.nan)
     return rows.div_(torch.linalg.vector_norm(rows, dim=1, keepdim=True))
-
-
-def _same(matrix: torch.Tensor, progress: Progress) -> Vector:
-    """(V,) the cosines of rows with their own copies: exactly 1, NaN without direction."""
-    found = np.empty(len(matrix))
-    for start in range(0, len(matrix), BLOCK):
-        progress(_STAGE, start, len(matrix))
-        largest = matrix[start : start + BLOCK].cpu().double().abs().amax(1)
-        good = (largest > 0) & largest.isfinite()
-        found[start : start + BLOCK] = torch.where(good, 1.0, torch.nan).numpy()
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +102,7 @@ class DriftMeter:
         self._since: list[float] = []
         self._means: dict[str, list[float]] = {name: [] for name in CURVES}
         self._by_band: dict[str, list[list[float]]] = {name: [] for name in CURVES}
+        self._chance: dict[str, list[float]] = {name: [] for name in CURVES}
         self._rows: dict[str, Vector] = {}
         self._gone: dict[str, Vector] = {}
 
@@ -120,8 +126,10 @@ class DriftMeter:
             given["output"] = given["input"] if output is input else as_matrix(output, "output")
         self._check(at, given)
         now = _Held(at, given, _hashes(given, hashes, progress))
-        rows = self._compared(now, progress)
-        self._note(now, rows)
+        found = self._compared(now, progress)
+        self._note(now, {name: rows for name, (rows, _) in found.items()})
+        for name, (_, chance) in found.items():
+            self._chance[name].append(chance)
         self._first, self._before = self._first or now, now
 
     def _check(self, at: Checkpoint, given: Mapping[str, torch.Tensor]) -> None:
@@ -141,21 +149,21 @@ class DriftMeter:
                     "Compare checkpoints of one and the same model.",
                 )
 
-    def _compared(self, now: _Held, progress: Progress) -> dict[str, Vector]:
-        """The four vectors of cosines; what is the same comparison twice is made once."""
-        first, before = self._first or now, self._before or now
-        made: dict[tuple[str, str], Vector] = {}
-        rows = {}
+    def _compared(self, now: _Held, progress: Progress) -> dict[str, tuple[Vector, float]]:
+        """The four vectors of cosines, each with its chance; what is the same comparison twice is
+        made once."""
+        others = {"first": self._first or now, "previous": self._before or now}
+        made: dict[tuple[str, str], tuple[Vector, float]] = {}
+        found = {}
         for role in ("input", "output"):
-            for what, other in (("first", first), ("previous", before)):
-                if role not in now.matrices or role not in other.matrices:
-                    rows[f"{role}_to_{what}"] = np.full(len(now.matrices["input"]), np.nan)
-                    continue
-                key = (now.hashes[role], other.hashes[role])
-                if key not in made:
+            for what, other in others.items():
+                key = (now.hashes.get(role, ""), other.hashes.get(role, ""))
+                if not all(key):
+                    made[key] = (np.full(len(now.matrices["input"]), np.nan), float("nan"))
+                elif key not in made:
                     made[key] = _cosines(now, other, role, progress)
-                rows[f"{role}_to_{what}"] = made[key]
-        return rows
+                found[f"{role}_to_{what}"] = made[key]
+        return found
 
     def _note(self, now: _Held, rows: dict[str, Vector]) -> None:
         before = self._before
@@ -197,6 +205,7 @@ class DriftMeter:
             bands=bands,
             by_band={k: np.array(v) for k, v in self._by_band.items()} if bands else {},
             rows=dict(self._rows),
+            chance={name: np.array(values) for name, values in self._chance.items()},
             left_out={role: int(gone.sum()) for role, gone in self._gone.items()},
             checkpoints=tuple(self._known),
             settings={"rows": len(next(iter(self._rows.values()))), "centred": False},
@@ -211,10 +220,12 @@ class DriftMeter:
         return all(hashes["input"] == hashes["output"] for hashes in with_output)
 
 
-def _cosines(now: _Held, other: _Held, role: str, progress: Progress) -> Vector:
+def _cosines(now: _Held, other: _Held, role: str, progress: Progress) -> tuple[Vector, float]:
+    """As `row_cosines`; of rows with their own copies exactly 1."""
+    found, chance = row_cosines(now.matrices[role], other.matrices[role], progress)
     if now.hashes[role] == other.hashes[role]:
-        return _same(now.matrices[role], progress)
-    return row_cosines(now.matrices[role], other.matrices[role], progress)
+        found[~np.isnan(found)] = 1.0
+    return found, chance
 
 
 def _hashes(

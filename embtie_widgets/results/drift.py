@@ -37,6 +37,8 @@ class Drift:
     bands, by_band      as in `results.gradient.FlowRun`: each of CURVES to (n, bands)
     rows                each of CURVES to (V,): of the last checkpoint; NaN for a row without
                         direction; empty where rows are not known
+    chance              each of CURVES to (n,): the mean cosine of a row with all the other rows of
+                        the checkpoint that it is compared with; empty where that is not known
     left_out            role to how many rows are missing in a mean, being zero or not finite
     checkpoints         what is known of each beside its step, where they have names: stage, tokens
     """
@@ -53,6 +55,7 @@ class Drift:
     bands: tuple[str, ...] = ()
     by_band: dict[str, Vector] = field(default_factory=dict)
     rows: dict[str, Vector] = field(default_factory=dict)
+    chance: dict[str, Vector] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
     checkpoints: tuple[Checkpoint, ...] = ()
     notes: tuple[str, ...] = ()

@@ -52,6 +52,19 @@ def test_nothing_is_centred() -> None:
     assert drift(shifted).input_to_first[-1] > drift(series()).input_to_first[-1] + 0.5
 
 
+def test_chance_is_the_mean_over_all_pairs_of_different_rows() -> None:
+    kept = [(step, inside + 1.0, outside) for step, inside, outside in series()]
+    kept[1][1][4] = 0
+    unit = [one / one.norm(dim=1, keepdim=True) for one in (m[1].double() for m in kept)]
+    used = torch.arange(50) != 4
+    now, first = unit[1][used], unit[0][used]
+    every = (now @ first.T).fill_diagonal_(0).sum() / (49 * 48)
+    found = drift(kept)
+    assert found.chance["input_to_first"][1] == pytest.approx(float(every), abs=1e-12)
+    assert found.chance["input_to_first"][1] > 0.3  # a common direction is no likeness of a row
+    assert abs(found.chance["output_to_first"][1]) < 0.05
+
+
 def test_a_known_turn_is_measured_and_given_per_step() -> None:
     start = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
     angle = math.radians(30)
@@ -114,8 +127,8 @@ def test_a_matrix_of_zeros_has_no_mean() -> None:
 def test_very_long_and_very_short_rows_have_their_cosine() -> None:
     rows = matrix(3).double()
     for size in (1e-300, 1e300):
-        assert row_cosines(rows * size, matrix(4).double()) == pytest.approx(
-            row_cosines(rows, matrix(4).double()), abs=1e-12
+        assert row_cosines(rows * size, matrix(4).double())[0] == pytest.approx(
+            row_cosines(rows, matrix(4).double())[0], abs=1e-12
         )
 
 
