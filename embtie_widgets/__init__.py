@@ -28,21 +28,25 @@ if TYPE_CHECKING:
     from embtie_widgets.panels.lens import LensPanel
     from embtie_widgets.panels.norms import NormFrequencyPanel
     from embtie_widgets.panels.parameters import ParametersPanel
+    from embtie_widgets.panels.scaling import ScalingPanel
     from embtie_widgets.requests import (
         AlignRequest,
         CheckpointsRequest,
         CorpusRef,
         GeometryRequest,
+        GradientFlowRequest,
         LensRequest,
         ModelRef,
         NormFrequencyRequest,
         ParametersRequest,
+        ScalingRequest,
     )
     from embtie_widgets.sources.families import register_family
     from embtie_widgets.sources.load import load
     from embtie_widgets.sources.matching import match
     from embtie_widgets.sources.parameters import parameters
     from embtie_widgets.sources.series import load_series
+    from embtie_widgets.training.recorder import RunRecorder
     from embtie_widgets.training.twins import train_twins
 
 _HOME = {
@@ -54,6 +58,7 @@ _HOME = {
     "EmbtieError": "errors",
     "GeometryPanel": "panels.geometry",
     "GeometryRequest": "requests",
+    "GradientFlowRequest": "requests",
     "LensPanel": "panels.lens",
     "LensRequest": "requests",
     "ModelRef": "requests",
@@ -61,6 +66,9 @@ _HOME = {
     "NormFrequencyRequest": "requests",
     "ParametersPanel": "panels.parameters",
     "ParametersRequest": "requests",
+    "RunRecorder": "training.recorder",
+    "ScalingPanel": "panels.scaling",
+    "ScalingRequest": "requests",
     "align": "measures.alignment",
     "align_pair": "measures.alignment",
     "bound_ratio": "measures.means",
@@ -96,6 +104,7 @@ __all__ = [
     "EmbtieError",
     "GeometryPanel",
     "GeometryRequest",
+    "GradientFlowRequest",
     "LensPanel",
     "LensRequest",
     "ModelRef",
@@ -103,6 +112,8 @@ __all__ = [
     "NormFrequencyRequest",
     "ParametersPanel",
     "ParametersRequest",
+    "ScalingPanel",
+    "ScalingRequest",
     "align",
     "align_pair",
     "bound_ratio",

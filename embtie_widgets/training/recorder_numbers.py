@@ -1,0 +1,131 @@
+"""The numbers of one recorded step: from what the hooks caught, and from the matrices."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from embtie_widgets.measures.gradient import Products, flow_numbers, row_products
+from embtie_widgets.training.recorder_hooks import StepCapture
+
+_AT_ONCE = 2**20  # numbers of a matrix in a block
+_TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3}
+_ROUGH = 0.1  # of a matrix or a head in half precision
+
+
+def parts_of(caught: StepCapture) -> tuple[Tensor, Tensor] | None:
+    """Input and output part (V, d) of the step, with the loss's scale taken out; None where a
+    matrix is not trained, or there is but one.
+
+    The check comes first: it needs the whole gradient, from which the output part is made.
+    """
+    matrices, whole = caught.matrices, caught.whole
+    if not matrices.shared:
+        if set(whole) < {"input", "output"} or matrices.output is None:
+            return None
+        return whole["input"] / caught.scale, whole["output"] / caught.scale
+    if "input" not in whole:
+        return None
+    own = caught.input_part / caught.scale
+    return own, (whole["input"] / caught.scale).sub_(own)
+
+
+def check_of(caught: StepCapture) -> float:
+    """Largest relative difference between each whole gradient and the sum of its parts, along a
+    random direction; NaN where no logits were seen, so that the output part is not known."""
+    products = {"input": caught.input_product}
+    if caught.calls["head"]:
+        products["output"] = caught.output_product
+    along = {role: whole @ caught.probe for role, whole in caught.whole.items()}
+    if caught.matrices.shared:
+        known = along and len(products) == 2
+        return _difference(along["input"], *products.values()) if known else math.nan
+    found = [_difference(along[role], products[role]) for role in along if role in products]
+    return max(found, default=math.nan)
+
+
+def _difference(whole: Tensor, *parts: Tensor) -> float:
+    size = sum(float(torch.linalg.vector_norm(part)) for part in parts)
+    left = float(torch.linalg.vector_norm(whole - sum(parts)))
+    return left / size if size else (math.nan if left else 0.0)
+
+
+def wrong_parts(check: float, caught: StepCapture) -> str:
+    """Why the parts are not to be given out, or nothing."""
+    unseen = [role for role in caught.whole if not caught.calls[role]]
+    if not unseen and "input" in caught.whole and not caught.calls["lookup"]:
+        unseen = ["input"]
+    if unseen:
+        return f"No gradient of the {unseen[0]} matrix was seen."
+    allowed = _TOLERANCE.get(caught.matrices.input.dtype, _ROUGH)
+    if check > max(allowed, _ROUGH if caught.rough else 0.0):
+        return (
+            f"The parts of the gradient do not sum to the whole (off by {check:.2g} of their "
+            "size): the matrix is used in a third place."
+        )
+    return ""
+
+
+def logit_numbers(caught: StepCapture) -> dict[str, float]:
+    """Mean, standard deviation and largest of the head's logits, all positions alike."""
+    count, total, squares = caught.logits.tolist()
+    if not count:
+        return {}
+    mean = total / count
+    return {
+        "logit_mean": mean,
+        "logit_std": math.sqrt(max(squares / count - mean**2, 0.0)),
+        "logit_max": float(caught.largest),
+    }
+
+
+def gradient_numbers(parts: tuple[Tensor, Tensor], proxy: float) -> tuple[Products, dict[str, Any]]:
+    """Products of the rows, and the curves that the parts decide."""
+    products = row_products(*parts)
+    return products, dict(flow_numbers(products, proxy))
+
+
+def matrix_numbers(
+    now: Mapping[str, Tensor], first: Mapping[str, Tensor], before: Mapping[str, Tensor]
+) -> dict[str, float]:
+    """Of the matrices (V, d) by role: length of the mean row, mean length of a row, and the mean
+    cosine of the rows with those of the first and of the previous checkpoint.
+
+    In float32 on the matrix's own device: `measures.drift` does the same in float64 for checkpoints
+    on disk, which would be too slow within a training.
+    """
+    found: dict[str, float] = {}
+    for role, matrix in now.items():
+        rows = matrix.detach()
+        found[f"mu_{role}"] = float(torch.linalg.vector_norm(rows.mean(0, dtype=_wide(rows))))
+        found[f"row_norm_{role}"] = float(_lengths(rows).mean())
+        for what, other in (("first", first[role]), ("previous", before[role])):
+            found[f"{role}_to_{what}"] = mean_cosine(rows, other)
+    return found
+
+
+def mean_cosine(a: Tensor, b: Tensor) -> float:
+    """Mean over the rows of `a` and `b` (V, d) that have a direction in both; NaN without any."""
+    found = torch.cat([_cosines(*pair) for pair in zip(_blocks(a), _blocks(b), strict=True)])
+    return float(found.nanmean())
+
+
+def _cosines(a: Tensor, b: Tensor) -> Tensor:
+    wide = _wide(a)
+    a, b = a.to(wide), b.to(a.device, wide)
+    lengths = torch.linalg.vector_norm(a, dim=1) * torch.linalg.vector_norm(b, dim=1)
+    return torch.linalg.vecdot(a, b) / lengths
+
+
+def _lengths(rows: Tensor) -> Tensor:
+    return torch.cat([torch.linalg.vector_norm(r.to(_wide(r)), dim=1) for r in _blocks(rows)])
+
+
+def _blocks(rows: Tensor) -> tuple[Tensor, ...]:
+    return rows.split(max(1, _AT_ONCE // max(1, rows.shape[1])))
+
+
+def _wide(rows: Tensor) -> torch.dtype:
+    return torch.float64 if rows.dtype == torch.float64 else torch.float32
