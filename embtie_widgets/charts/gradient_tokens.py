@@ -1,0 +1,88 @@
+"""What is known of each token's row in a gradient flow, as columns of scatter, table and card."""
+
+from typing import Any
+
+import numpy as np
+
+from embtie_widgets.charts.columns import EVERYWHERE, Column, row_columns
+from embtie_widgets.results.gradient import FlowRun, GradientFlow, Vector
+
+_HALF = ((0.5, "½, both paths alike", "dash"),)
+
+
+def has_rows(result: GradientFlow | None) -> bool:
+    """Whether there is a number for every token."""
+    return result is not None and bool(result.tokens) and bool(_known(result))
+
+
+def columns(result: GradientFlow) -> list[Column]:
+    """Of each run the output's share of a token's row and the length of both parts, and how often
+    the token was there; then frequency and row."""
+    runs = _known(result)
+    shares = [column for name, run in runs.items() for column in _shares(name, run)]
+    lengths = [column for name, run in runs.items() for column in _lengths(name, run)]
+    return [*shares, *lengths, *row_columns(result)]
+
+
+def _known(result: GradientFlow) -> dict[str, FlowRun]:
+    many = len(result.tokens)
+    return {
+        name: run
+        for name, run in result.runs.items()
+        if len(run.rows.get("norm_share", ())) == many
+    }
+
+
+def _shares(name: str, run: FlowRun) -> list[Column]:
+    role = "tied" if run.tied is not False else "neutral"
+    tip = "|G_out| / (|G_in| + |G_out|) of the token's row"
+    return [
+        Column(
+            f"share {name}",
+            f"output's share of the lengths, {name}",
+            role,
+            run.rows["norm_share"],
+            lines=_HALF,
+            head=f"share, {name}",
+            tooltip=tip,
+            places=EVERYWHERE,
+        ),
+        Column(
+            f"explained {name}",
+            f"output's share of the row's gradient, {name}",
+            role,
+            run.rows.get("output_share", np.full(len(run.rows["norm_share"]), np.nan)),
+            lines=_HALF,
+            places=("axis", "card"),
+        ),
+    ]
+
+
+def _lengths(name: str, run: FlowRun) -> list[Column]:
+    found = [
+        _length(name, run.rows[role], role) for role in ("input", "output") if role in run.rows
+    ]
+    times = run.rows.get("times")
+    return [*found, *([] if times is None else [_times(name, times)])]
+
+
+def _length(name: str, lengths: Vector, role: str) -> Column:
+    """As a logarithm: lengths of rows go over many powers of ten; of nothing there is none."""
+    known = np.asarray(lengths, float)
+    logs: Any = np.full(len(known), np.nan)
+    np.log10(known, out=logs, where=known > 0)
+    label = f"log10 length by the {role}, {name}"
+    return Column(
+        f"{role} {name}", label, role, logs, head=f"{role}, {name}", tooltip=label, format=".2f"
+    )
+
+
+def _times(name: str, times: Vector) -> Column:
+    return Column(
+        f"times {name}",
+        f"logged batches with it, {name}",
+        "neutral",
+        np.asarray(times),
+        kind="integer",
+        places=("card",),
+    )

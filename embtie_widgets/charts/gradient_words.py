@@ -1,0 +1,178 @@
+"""The gradient's two paths in words: headline, caption, means over steps, the command line."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from embtie_widgets.charts.gradient_view import View, fitting, stride
+from embtie_widgets.results.gradient import FlowRun, GradientFlow
+
+# The ends of the steps that means are taken over; the last of them is the end of the run.
+_ENDS = (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
+PUBLISHED = {
+    (1, 50): 0.917,
+    (1, 100): 0.902,
+    (101, 200): 0.825,
+    (201, 500): 0.718,
+    (501, 1_000): 0.630,
+    (1, 1_000): 0.703,
+    (1_001, 2_000): 0.614,
+    (2_001, 5_000): 0.631,
+    (5_001, 10_000): 0.629,
+}
+"""The paper's share by steps, from its released log of OLMo-1B: batch 512, warm-up 1,000."""
+# What a share is called in a sentence, the best that a run has first.
+_SHARES = {
+    "output_share": "",
+    "norm_share": ", by length",
+    "proxy_share": ", as the paper counts",
+}
+_FEW = 3
+
+
+def windows(run: FlowRun) -> list[tuple[int, int]]:
+    """The steps that means are taken over, first and last of each: one after the other, and all."""
+    last = int(run.curves["step"][-1]) if len(run.curves["step"]) else 0
+    ends = [*(end for end in _ENDS if end < last), last]
+    starts = [1, *(end + 1 for end in ends[:-1])]
+    whole = [(1, last)] if len(ends) > 1 else []
+    return [*zip(starts, ends, strict=True), *whole]
+
+
+def headline(result: GradientFlow) -> str:
+    """How much of the shared matrix's gradient is the output's, at first and in the end."""
+    name = next(iter(result.runs), None)
+    if name is None or not len(result.runs[name].curves["step"]):
+        waiting = f"Nothing to draw yet: {result.progress}." if result.progress else ""
+        return waiting or "There is nothing to draw; the reasons stand in the chart."
+    run = result.runs[name]
+    curve = next((one for one in _SHARES if run.knows(one)), None)
+    if curve is None:
+        return "Neither share can be told from what there is; see which columns are known."
+    if result.settings.get("source") == "text":
+        return _of_a_text(run, curve)
+    return _of_a_training(run, curve, name, bool(result.progress))
+
+
+def _of_a_text(run: FlowRun, curve: str) -> str:
+    share = run.mean(curve, 0, math.inf)
+    many = len(run.curves["step"])
+    whose = "matrix" if run.tied is False else "shared matrix"
+    said = f"The {_writer(share)} writes most" if share != 0.5 else "Both paths write alike"
+    return (
+        f"{said} of the {whose}'s gradient on this text: the output's share is {share:.2f} over "
+        f"{many:,} batch{'es' if many > 1 else ''}{_SHARES[curve]}."
+    )
+
+
+def _of_a_training(run: FlowRun, curve: str, name: str, growing: bool) -> str:
+    steps = run.curves["step"]
+    span = _span(int(steps[-1]))
+    early, late = run.mean(curve, 1, span), run.mean(curve, int(steps[-1]) - span + 1, math.inf)
+    matrix = "an untied pair's summed" if run.tied is False else "the shared matrix's"
+    now = "so far" if growing else "in the end"
+    if span >= int(steps[-1]):
+        return f"The output writes {early:.2f} of {matrix} gradient {now}{_SHARES[curve]}."
+    return (
+        f"The output writes {early:.2f} of {matrix} gradient over the first {span:,} steps and "
+        f"{late:.2f} over the last {span:,}{_SHARES[curve]}."
+    )
+
+
+def _span(last: int) -> int:
+    """How many steps are "first" and "last" in a sentence."""
+    return next((end for end in (1_000, 100, 50, 10) if last >= 3 * end), last)
+
+
+def _writer(share: float) -> str:
+    return "output" if share > 0.5 else "input"
+
+
+def asides(result: GradientFlow) -> str:
+    """What lies beside the headline: Adam's step, the angle, the twin."""
+    name = next(iter(result.runs), None)
+    if name is None or not len(result.runs[name].curves["step"]):
+        return ""
+    run, last = result.runs[name], int(result.runs[name].curves["step"][-1])
+    said = []
+    if run.knows("update_share"):
+        share = run.mean("update_share", 1, last)
+        said.append(f"Of Adam's step the output writes {share:.2f} on average")
+    if run.knows("cosine"):
+        angle = math.degrees(math.acos(min(max(run.mean("cosine", 1, last), -1), 1)))
+        said.append(f"the two parts stand at {angle:.0f}° to each other")
+    return ("; ".join(said) + ".").capitalize() if said else ""
+
+
+def caption(result: GradientFlow, view: View | None = None) -> str:
+    """What the picture rests on, as plain text."""
+    view = fitting(result, view or View())
+    every = stride(result.runs.values())
+    facts = [
+        _runs(result),
+        _recipe(result),
+        "the paper's proxy for the input" if view.paper else "",
+        f"means over the last {view.over} steps, single steps behind" if view.over > 1 else "",
+        f"every {every}th step is drawn" if every > 1 else "",
+        checks(result),
+        f"seed {result.settings['seed']}" if "seed" in result.settings else "",
+    ]
+    return "; ".join(fact for fact in facts if fact) + "."
+
+
+def _runs(result: GradientFlow) -> str:
+    counted = [f"{name}: {len(run.curves['step']):,}" for name, run in result.runs.items()]
+    unit = "batches" if result.settings.get("source") == "text" else "logged steps"
+    return f"{' and '.join(counted)} {unit}" if counted else ""
+
+
+_RECIPE = {
+    "preset": "{}",
+    "model": "{}",
+    "corpus": "on {}",
+    "batch": "batch {}",
+    "length": "{} tokens a piece",
+    "warmup": "warm-up {}",
+    "device": "on {}",
+}
+
+
+def _recipe(result: GradientFlow) -> str:
+    """The recipe of the first run, as far as it is known."""
+    about: dict[str, Any] = next((run.about for run in result.runs.values()), {})
+    known = [
+        words.format(about[name])
+        for name, words in _RECIPE.items()
+        if isinstance(about.get(name), str | int | float) and about[name] != ""
+    ]
+    return ", ".join(known)
+
+
+def checks(result: GradientFlow) -> str:
+    """To within what the parts add up to the gradient of a shared matrix."""
+    worst = [
+        float(np.nanmax(run.curve("check")))
+        for run in result.runs.values()
+        if run.tied is not False and run.knows("check")
+    ]
+    if not worst:
+        return ""
+    return f"the parts add up to the whole gradient to within {max(worst):.1g} at every logged step"
+
+
+def text(_request: Any, result: GradientFlow) -> str:
+    """What the command line prints: the sentence, what it rests on, the numbers, the notes."""
+    import pandas as pd
+
+    rows = [
+        {"run": name, "steps": f"{first}-{last}"}
+        | {curve: run.mean(curve, first, last) for curve in (*_SHARES, "update_share", "cosine")}
+        for name, run in result.runs.items()
+        for first, last in windows(run)
+    ]
+    table = pd.DataFrame(rows).to_string(index=False, float_format="{:.3f}".format, na_rep="-")
+    failed = [f"{name}: {why}" for name, why in result.failed.items()]
+    notes = [f"note: {note}" for note in result.notes]
+    told = [headline(result), caption(result), table if rows else "", *failed, "\n".join(notes)]
+    return "\n\n".join(part for part in told if part)
