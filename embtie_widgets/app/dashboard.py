@@ -14,6 +14,7 @@ from embtie_widgets.panels.geometry import GeometryPanel
 from embtie_widgets.panels.lens import LensPanel
 from embtie_widgets.panels.norms import NormFrequencyPanel
 from embtie_widgets.panels.parameters import ParametersPanel
+from embtie_widgets.panels.scaling import ScalingPanel
 from embtie_widgets.requests import (
     AlignRequest,
     CheckpointsRequest,
@@ -21,6 +22,7 @@ from embtie_widgets.requests import (
     LensRequest,
     NormFrequencyRequest,
     ParametersRequest,
+    ScalingRequest,
 )
 from embtie_widgets.requests.link import Link
 
@@ -48,6 +50,7 @@ TABS = (
     Tab("Neighbours and spectra", GeometryPanel, GeometryRequest.kind),
     Tab("Norm-frequency", NormFrequencyPanel, NormFrequencyRequest.kind),
     Tab("Lens", LensPanel, LensRequest.kind),
+    Tab("Input scaling", ScalingPanel, ScalingRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
     Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),
 )

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from embtie_widgets.results import PairResult, display_token
+from embtie_widgets.results import PairResult, TokenResult, display_token
 from embtie_widgets.results.groups import kind_names
 
 Vector = np.ndarray[Any, np.dtype[Any]]
@@ -73,7 +73,7 @@ class Column:
 class Columns:
     """The columns of one result, by name; a token's id is its place in `result.tokens`."""
 
-    def __init__(self, result: Any, columns: Iterable[Column]) -> None:
+    def __init__(self, result: TokenResult, columns: Iterable[Column]) -> None:
         self.tokens = result.tokens
         self.by_name = {column.name: column for column in columns}
 
@@ -124,14 +124,14 @@ def shared_columns(result: PairResult) -> list[Column]:
     return [*_known(result), *_rows(result)]
 
 
-def row_columns(result: Any) -> list[Column]:
+def row_columns(result: TokenResult) -> list[Column]:
     """The same where a token's place among `result.tokens` is its row in every matrix."""
     rows = np.arange(len(result.tokens))
     row = Column("row", "row", "neutral", rows, kind="integer", places=("table", "card"))
     return [*_known(result), row]
 
 
-def _known(result: Any) -> list[Column]:
+def _known(result: TokenResult) -> list[Column]:
     return [*_kind(result), *_frequency(result), _length(result)]
 
 
@@ -164,7 +164,7 @@ def neighbour_lists(
     return [
         {
             "name": name,
-            "role": ROLE_OF.get(name, "neutral"),
+            "role": ROLE_OF.get(name.partition(" ")[0], "neutral"),
             "rows": [
                 [i, display_token(tokens[i], 24), number(value, places), _mark(i, kept)]
                 for i, value in rows
@@ -196,14 +196,14 @@ def _mark(i: int, lists: list[set[int]]) -> str:
     return "some" if holding > 1 else ""
 
 
-def _kind(result: Any) -> list[Column]:
+def _kind(result: TokenResult) -> list[Column]:
     if result.kinds is None:
         return []
     names = np.array(kind_names(result.kinds))
     return [Column("kind", "kind of token", "neutral", names, kind="text", places=("card",))]
 
 
-def _frequency(result: Any) -> list[Column]:
+def _frequency(result: TokenResult) -> list[Column]:
     if result.token_counts is None:
         return []
     counts = np.asarray(result.token_counts)
@@ -224,7 +224,7 @@ def _frequency(result: Any) -> list[Column]:
     ]
 
 
-def _length(result: Any) -> Column:
+def _length(result: TokenResult) -> Column:
     lengths = (np.nan if key is None else len(key) for key in result.tokens)
     values = np.fromiter(lengths, float, len(result.tokens))
     return Column("bytes", "token length in bytes", "neutral", values, places=("axis",))

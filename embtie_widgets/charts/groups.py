@@ -6,14 +6,14 @@ import numpy as np
 
 from embtie_widgets.charts.sentences import label
 from embtie_widgets.charts.theme import COMPARISONS, MATRICES, ROLES
-from embtie_widgets.results import PairResult
+from embtie_widgets.results import TokenResult
 from embtie_widgets.results.groups import BY_KIND, KINDS, groups_of
 
 Vector = np.ndarray[Any, np.dtype[Any]]
 EVERY = "every token"
 
 
-def group_table(result: PairResult, heading: str) -> dict[str, Any]:
+def group_table(result: TokenResult, heading: str) -> dict[str, Any]:
     """The groups of one heading: "columns" and "rows" as a table of groups takes them."""
     groups = [group for group in result.groups if group["by"] == heading]
     known = list(groups[0]["scored"]) if groups else []
@@ -32,7 +32,7 @@ def group_table(result: PairResult, heading: str) -> dict[str, Any]:
     return {"columns": columns, "rows": rows}
 
 
-def choices(result: PairResult | None, kept: str = "") -> list[tuple[str, str]]:
+def choices(result: TokenResult | None, kept: str = "") -> list[tuple[str, str]]:
     """Label and name of every group that a filter can choose, the first being all tokens.
 
     A group that was chosen before stays on the list where this result has none of it.
@@ -44,7 +44,7 @@ def choices(result: PairResult | None, kept: str = "") -> list[tuple[str, str]]:
     return found + gone
 
 
-def group_text(result: PairResult, heading: str = BY_KIND) -> str:
+def group_text(result: TokenResult, heading: str = BY_KIND) -> str:
     """The means of these groups as lines of plain text, empty where there are none."""
     import pandas as pd
 
@@ -57,7 +57,7 @@ def group_text(result: PairResult, heading: str = BY_KIND) -> str:
     return pd.DataFrame(lines).to_string(index=False) if lines else ""
 
 
-def members(result: PairResult, name: str) -> Vector:
+def members(result: TokenResult, name: str) -> Vector:
     """The places (rising) of the tokens of one group."""
     mask = groups_of(result).get(name)
     return np.flatnonzero(mask) if mask is not None else np.zeros(0, np.int64)

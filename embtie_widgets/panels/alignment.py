@@ -47,7 +47,7 @@ class AlignmentPanel(TokenPanel):
     def measure_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
         """The map, and how it is scored."""
         self.map = labelled(
-            _maps(), "identity: no map; orthogonal: Procrustes; linear: least squares"
+            map_buttons(), "identity: no map; orthogonal: Procrustes; linear: least squares"
         )
         self.center = labelled(
             w.Checkbox(description="subtract the column means", indent=False),
@@ -58,7 +58,7 @@ class AlignmentPanel(TokenPanel):
             "A penalty on the linear map; 0 for plain least squares",
         )
         self.holdout = labelled(
-            _holdout(), "Share of the tokens that takes no part in the second fit"
+            holdout_slider(), "Share of the tokens that takes no part in the second fit"
         )
         self.seed = labelled(
             w.FloatText(description="seed", continuous_update=False),
@@ -114,12 +114,14 @@ class AlignmentPanel(TokenPanel):
         self.ridge.disabled = self.map.value != "linear"
 
 
-def _maps() -> w.ToggleButtons:
+def map_buttons() -> w.ToggleButtons:
+    """The three maps to choose from."""
     options = [("Identity", "identity"), ("Orthogonal", "orthogonal"), ("Linear", "linear")]
     return w.ToggleButtons(description="map", options=options).add_class("ep-segments")
 
 
-def _holdout() -> w.FloatSlider:
+def holdout_slider() -> w.FloatSlider:
+    """A share of the tokens."""
     # The number beside it can be typed over, and is read as it stands: 30 % would be taken for 30.
     return w.FloatSlider(
         description="held out",

@@ -9,6 +9,7 @@ from embtie_widgets.widgets import TokenCard
 from embtie_widgets.widgets.card import MAX_ROWS
 
 _HINT = "Click a point or a table row to see the token and its neighbours in every matrix."
+_FACTS_HINT = "Click a point or a table row to see all that is known of the token."
 _MARKS = "● stands in every list, ○ in two of them. Click one to go on."
 Ask = Callable[[Any, int, Callable[[Any], None], Callable[[Any], None]], None]
 
@@ -18,15 +19,16 @@ class CardView:
 
     `ask(request, place, answer, failed)` finds them: `answer` takes what has `neighbours`, lists of
     (place, similarity or distance) by matrix name; `legend(request)` says how they were found.
+    Where `ask` is None, as for a result without matrices, the facts are all.
     """
 
     def __init__(
         self,
-        ask: Ask,
+        ask: Ask | None,
         legend: Callable[[Any], str],
         later: Callable[[Callable[..., Any]], Callable[..., None]],
     ) -> None:
-        self.card = TokenCard(hint=_HINT)
+        self.card = TokenCard(hint=_FACTS_HINT if ask is None else _HINT)
         self._ask, self._legend, self._later = ask, legend, later
         self._asked: object = None
         self.place = -1
@@ -40,8 +42,9 @@ class CardView:
             self.card.token, self.card.note = columns.spelled(place) if place >= 0 else ("", "")
             self.card.facts = columns.facts(place) if place >= 0 else []
             self.card.lists, self.card.clicked = [], -1
-            self.card.status = "Finding neighbours…" if place >= 0 else ""
-        if place >= 0:
+            asks = place >= 0 and self._ask is not None
+            self.card.status = "Finding neighbours…" if asks else ""
+        if place >= 0 and self._ask is not None:
             answer = self._later(lambda found: self._fill(asked, request, columns, found))
             failed = self._later(lambda error: self._fail(asked, error))
             self._ask(request, place, answer, failed)

@@ -9,7 +9,7 @@ from embtie_widgets.charts.groups import choices, group_table, members
 from embtie_widgets.panels.fields import card, labelled
 from embtie_widgets.panels.state import PanelState, ids_of
 from embtie_widgets.panels.words import escape
-from embtie_widgets.results import PairResult
+from embtie_widgets.results import TokenResult
 from embtie_widgets.results.groups import BY_FREQUENCY, BY_KIND
 from embtie_widgets.widgets import GroupTable
 
@@ -28,7 +28,7 @@ class GroupFilter:
 
     def __init__(self, state: PanelState, callback: Callbacks) -> None:
         self._state, self._following = state, False
-        self._result: PairResult | None = None
+        self._result: TokenResult | None = None
         self._found: frozenset[int] | None = None
         self.control = labelled(
             w.Dropdown(description="kind of token", options=choices(None)),
@@ -38,7 +38,7 @@ class GroupFilter:
         self.control.observe(callback(lambda _: self._chose()), "value")
         state.observe(callback(lambda _: self._follow()), "kind")
 
-    def draw(self, result: PairResult) -> None:
+    def draw(self, result: TokenResult) -> None:
         """Offer the groups of another result; the chosen one stays."""
         self._result = result
         self._follow()
@@ -92,7 +92,7 @@ class GroupMeans:
         titles = {BY_KIND: "By kind of token", BY_FREQUENCY: "By token frequency"}
         return [card(titles[name], self.notes[name], self.tables[name]) for name in titles]
 
-    def draw(self, result: PairResult) -> None:
+    def draw(self, result: TokenResult) -> None:
         """Show the groups of another result."""
         for heading, table in self.tables.items():
             known = group_table(result, heading)

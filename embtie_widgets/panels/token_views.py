@@ -1,7 +1,6 @@
 """The views of tokens that a panel about tokens has: scatter, card and table, one selection.
 
-Whatever a result is about will do that has `tokens`, `token_counts`, `kinds` and `groups`, as
-`results.pair.PairResult` describes them: the numbers come as columns.
+Whatever a result is about will do that is a `TokenResult`: the numbers come as columns.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,13 +16,14 @@ from embtie_widgets.panels.fields import Setting, card
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.scatter import ScatterView
 from embtie_widgets.panels.tokens import TokenView
-from embtie_widgets.results import carried
+from embtie_widgets.results import TokenResult, carried
 
 
 class TokenViews:
     """Scatter, card and table of a `panel`, made in its `build_views`.
 
-    `ask` and `legend` are those of the card (`panels/card.py`); `first_x`, `first_y` and
+    `ask` (None for a card of facts alone) and `legend` are those of the card (`panels/card.py`);
+    `first_x`, `first_y` and
     `first_sort` name columns for axes and order: the first one there is, of which the very first
     needs no word in a link.
     """
@@ -31,7 +31,7 @@ class TokenViews:
     def __init__(
         self,
         panel: Panel,
-        ask: Ask,
+        ask: Ask | None,
         legend: Callable[[Any], str],
         first_x: Sequence[str],
         first_y: Sequence[str],
@@ -94,7 +94,7 @@ class TokenViews:
 
         return said
 
-    def draw(self, result: Any, columns: Iterable[Column]) -> None:
+    def draw(self, result: TokenResult, columns: Iterable[Column]) -> None:
         """Show the tokens of another result."""
         self._columns = known = Columns(result, columns)
         self.tokens.draw(known, result)

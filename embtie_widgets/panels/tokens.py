@@ -9,7 +9,7 @@ from embtie_widgets.charts.tokens import TokenRows
 from embtie_widgets.jobs.runner import quick_executor
 from embtie_widgets.panels.groups import GroupFilter
 from embtie_widgets.panels.state import PanelState, ids_of
-from embtie_widgets.results import PairResult
+from embtie_widgets.results import TokenResult
 from embtie_widgets.widgets import TokenTable
 
 _LONGEST_QUERY = 200
@@ -43,7 +43,7 @@ class TokenView:
         state.observe(callback(lambda _: self._search_ended()), "found")
         state.observe(callback(lambda _: self._held()), "kind")
 
-    def draw(self, columns: Columns, result: PairResult) -> None:
+    def draw(self, columns: Columns, result: TokenResult) -> None:
         """Show the tokens of another result; search, kind and sort stay."""
         self.kind.draw(result)
         self._rows = TokenRows(columns)

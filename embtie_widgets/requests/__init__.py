@@ -5,6 +5,7 @@ from embtie_widgets.requests.align import MAPS, AlignRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.corpus import CorpusRef
 from embtie_widgets.requests.geometry import GeometryRequest
+from embtie_widgets.requests.gradient import GradientFlowRequest
 from embtie_widgets.requests.lens import LensRequest
 from embtie_widgets.requests.model import ModelRef
 from embtie_widgets.requests.norms import NormFrequencyRequest
@@ -12,6 +13,7 @@ from embtie_widgets.requests.pair import COMPARISONS, DEVICES, ROLES, PairReques
 from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.reading import read_request
 from embtie_widgets.requests.request import Request
+from embtie_widgets.requests.scaling import ScalingRequest
 
 __all__ = [
     "COMPARISONS",
@@ -22,11 +24,13 @@ __all__ = [
     "CheckpointsRequest",
     "CorpusRef",
     "GeometryRequest",
+    "GradientFlowRequest",
     "LensRequest",
     "ModelRef",
     "NormFrequencyRequest",
     "PairRequest",
     "ParametersRequest",
     "Request",
+    "ScalingRequest",
     "read_request",
 ]

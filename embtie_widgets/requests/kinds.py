@@ -11,10 +11,12 @@ from typing import Any
 from embtie_widgets.requests.align import AlignRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.geometry import GeometryRequest
+from embtie_widgets.requests.gradient import GradientFlowRequest
 from embtie_widgets.requests.lens import LensRequest
 from embtie_widgets.requests.norms import NormFrequencyRequest
 from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.request import Request
+from embtie_widgets.requests.scaling import ScalingRequest
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,13 @@ KINDS: dict[str, Kind] = {
             text="embtie_widgets.charts.geometry:text",
         ),
         Kind(
+            GradientFlowRequest,
+            run="embtie_widgets.jobs.gradient_flow:run_gradient_flow",
+            look="embtie_widgets.jobs.gradient_flow:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.training_cost:estimate_flow",
+        ),
+        Kind(
             LensRequest,
             run="embtie_widgets.jobs.lens:run_lens",
             look="embtie_widgets.jobs.lens:look_up",
@@ -108,6 +117,15 @@ KINDS: dict[str, Kind] = {
             estimate="embtie_widgets.jobs.parameters:estimate_parameters",
             page="embtie_widgets.charts.parameters:page",
             text="embtie_widgets.charts.parameters:text",
+        ),
+        Kind(
+            ScalingRequest,
+            run="embtie_widgets.jobs.scaling:run_scaling",
+            look="embtie_widgets.jobs.scaling:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.scaling_cost:estimate_scaling",
+            page="embtie_widgets.charts.scaling:page",
+            text="embtie_widgets.charts.scaling:text",
         ),
     )
 }

@@ -4,9 +4,10 @@ from embtie_widgets.results.alignment import Alignment, PairAlignment
 from embtie_widgets.results.checkpoints import CheckpointReport
 from embtie_widgets.results.counts import Counts
 from embtie_widgets.results.geometry import PairGeometry
+from embtie_widgets.results.gradient import FlowRun, GradientFlow, GradientSplit
 from embtie_widgets.results.lens import Lens, PairLens
 from embtie_widgets.results.norms import NormFrequency, PairNorms
-from embtie_widgets.results.pair import PairResult
+from embtie_widgets.results.pair import PairResult, TokenResult
 from embtie_widgets.results.parameters import ParameterReport, Parameters, Printed
 from embtie_widgets.results.tokens import carried, display_token, draws_nothing
 
@@ -14,6 +15,9 @@ __all__ = [
     "Alignment",
     "CheckpointReport",
     "Counts",
+    "FlowRun",
+    "GradientFlow",
+    "GradientSplit",
     "Lens",
     "NormFrequency",
     "PairAlignment",
@@ -24,6 +28,7 @@ __all__ = [
     "ParameterReport",
     "Parameters",
     "Printed",
+    "TokenResult",
     "carried",
     "display_token",
     "draws_nothing",

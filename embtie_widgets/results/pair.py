@@ -13,20 +13,12 @@ if TYPE_CHECKING:
 Vector = np.ndarray[Any, np.dtype[Any]]
 
 
-class PairResult(Protocol):
-    """A per-token result of a pair: what the views of tokens and of models ask of it."""
+class TokenResult(Protocol):
+    """A result with numbers per token, whatever it is about: what the views of tokens ask of it."""
 
     @property
     def tokens(self) -> tuple[bytes | None, ...]:
         """The n byte keys, None where they are not known; a token's id is its place here."""
-
-    @property
-    def rows_a(self) -> Vector:
-        """(n,) the row of each token in model A."""
-
-    @property
-    def rows_b(self) -> Vector:
-        """(n,) the row of each token in model B."""
 
     @property
     def token_counts(self) -> Vector | None:
@@ -39,6 +31,18 @@ class PairResult(Protocol):
     @property
     def groups(self) -> tuple[dict[str, Any], ...]:
         """What each kind of token and each band of counts holds and scores on average."""
+
+
+class PairResult(TokenResult, Protocol):
+    """A per-token result of a pair: what the views of models ask of it too."""
+
+    @property
+    def rows_a(self) -> Vector:
+        """(n,) the row of each token in model A."""
+
+    @property
+    def rows_b(self) -> Vector:
+        """(n,) the row of each token in model B."""
 
     @property
     def counts(self) -> dict[str, int]:
