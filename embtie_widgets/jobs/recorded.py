@@ -12,7 +12,8 @@ from embtie_widgets.results.drift import CURVES as DRIFT_CURVES
 from embtie_widgets.results.drift import Drift
 from embtie_widgets.results.gradient import CURVES, FlowRun
 from embtie_widgets.sources.permission import run_path
-from embtie_widgets.sources.recorded import Peek, Recorded, peek, read_recorded
+from embtie_widgets.sources.recorded import Peek as Peek
+from embtie_widgets.sources.recorded import Recorded, peek, read_recorded
 
 
 def recorded_path(named: str) -> Path:

@@ -89,16 +89,19 @@ def peek(path: Path, wanted: str = "gradient") -> Peek:
     headers = tuple(table.frame.columns)
     file = known(headers, wanted)
     meanings = {one.name: one.words for one in WANTED[wanted] if one.name in IN_FORM[wanted]}
+    other = None if file else known(headers)
+    notes = (f"It is what the view of {other.wanted} reads.",) if other else ()
+    said = file or other
     return Peek(
         table.name,
         file.key if file else TABLE,
-        file.words if file else "a table",
+        said.words if said else "a table",
         headers,
         len(table.frame),
         guess(headers, wanted) | (file.columns if file else {}),
         meanings,
         shown_rows(table.frame),
-        table.notes,
+        (*table.notes, *notes),
         NEEDED[wanted],
     )
 
