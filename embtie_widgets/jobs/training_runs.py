@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ _POLL_SECONDS = 0.2
 _PICTURE_SECONDS = 0.5
 _WORTH = 5  # a picture takes at most one part in so many of the time
 _DAMAGED = ".damaged"
+_FULL, _LITTLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), 2**20
 
 
 def run_of(
@@ -55,6 +56,7 @@ def run_of(
     `watch` is told whenever the run has grown, whoever trains it.  `progress` may raise `Cancelled`
     from either; then the run stays as far as it has come, and goes on when it is asked for again.
     """
+    spec = _here(spec)
     folder = runs_folder() / run_key(spec, corpus)
     followed = _Followed(folder, spec.name, progress, watch)
     while True:
@@ -75,11 +77,15 @@ def known_run(spec: RunSpec, corpus: Corpus) -> RunStore | None:
 
 def run_key(spec: RunSpec, corpus: Corpus) -> str:
     """The name of what decides every number of a run."""
-    recipe = spec.to_dict()
-    device = pick_device(spec.config.device).type
-    recipe["config"] = dict(recipe["config"]) | {"device": device}
-    text = json.dumps([ENGINE, recipe, corpus.sha256, torch.__version__], sort_keys=True)
+    parts = [ENGINE, _here(spec).to_dict(), corpus.sha256, torch.__version__]
+    text = json.dumps(parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+def _here(spec: RunSpec) -> RunSpec:
+    """With the device that is meant on this machine."""
+    device = pick_device(spec.config.device).type
+    return replace(spec, config=replace(spec.config, device=device))
 
 
 def finished(folder: Path) -> RunStore | None:
@@ -163,13 +169,26 @@ def _trained(
             watch(store)
 
     try:
-        return train_run(spec, corpus, folder, watch=grown, progress=progress)
-    except OSError as error:
-        raise _not_kept(spec.name, error) from None
+        return train_run(spec, corpus, folder, watch=grown, resumable=True, progress=progress)
+    except Interrupted:
+        raise
+    except Exception as error:
+        # Each of the libraries that write has a way of its own to say that the disk is full.
+        if not (full := _is_full(error, folder)) and not isinstance(error, OSError):
+            raise
+        raise _not_kept(spec.name, full) from None
 
 
-def _not_kept(name: str, error: OSError) -> Interrupted:
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+def _is_full(error: BaseException | None, folder: Path) -> bool:
+    """Whether a disk that is full, or closed to this user, is behind an error."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return True
+        error = error.__cause__ or error.__context__
+    return shutil.disk_usage(folder.parent).free < _LITTLE
+
+
+def _not_kept(name: str, full: bool) -> Interrupted:
     what = "The disk is full" if full else "The folder of runs cannot be written"
     return Interrupted(
         f"{what}, so the run '{name}' could not go on.",
@@ -203,7 +222,7 @@ def _lock(folder: Path) -> "Iterator[BaseFileLock]":
     except Timeout:
         pass
     except OSError as error:
-        raise _not_kept("in training", error) from None
+        raise _not_kept(folder.name, _is_full(error, folder)) from None
     try:
         yield lock
     finally:
