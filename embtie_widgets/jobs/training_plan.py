@@ -15,7 +15,6 @@ from embtie_widgets.sources.permission import is_served
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus
 from embtie_widgets.training.flow import FlowRecorder
-from embtie_widgets.training.held_out import HeldOutLoss
 from embtie_widgets.training.interventions import Intervention
 from embtie_widgets.training.presets import preset
 from embtie_widgets.training.run_store import RunStore
@@ -49,17 +48,15 @@ class Plan:
         return {"text": self.corpus.sha256, "text held out": self.held.sha256}
 
     def spec(self, name: str, *plugs: Intervention) -> RunSpec:
-        """The run "untied", or a tied one of any other name; `plugs` stand before those that record
-        the gradient and, at the end, the loss on text held out."""
-        config = self.config
+        """The run "untied", or a tied one of any other name, its gradient recorded; `plugs` stand
+        before the recorder."""
         flow = FlowRecorder(counts=self.rows.counts)
-        held = HeldOutLoss(self.held, config.steps, config.batch, config.length)
         return RunSpec(
             name=name,
-            config=config,
+            config=self.config,
             tied=name != UNTIED,
             share_start=self.request.share_start,
-            interventions=(*plugs, flow, held),
+            interventions=(*plugs, flow),
         )
 
     def run(

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from embtie_widgets.training.runs import RunSpec
 
 from embtie_widgets.errors import Cancelled, EmbtieError, Interrupted
 from embtie_widgets.jobs import training_runs
@@ -28,6 +27,7 @@ from embtie_widgets.jobs.training_runs import (
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus
 from embtie_widgets.training.run_store import RunStore
+from embtie_widgets.training.runs import RunSpec
 
 MODEL = {
     "model_type": "olmo",
