@@ -15,6 +15,7 @@ from embtie_widgets.jobs.estimate import timed
 from embtie_widgets.jobs.scaling_cost import work_of
 from embtie_widgets.jobs.training_plan import TIED, UNTIED, Plan, open_plan
 from embtie_widgets.jobs.training_runs import Pictures
+from embtie_widgets.machine import pick_device
 from embtie_widgets.measures.alignment import align_many
 from embtie_widgets.measures.plan import Settings
 from embtie_widgets.measures.statistics import group_means
@@ -24,14 +25,18 @@ from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.results import Alignment
 from embtie_widgets.results.groups import groups_of
 from embtie_widgets.results.scaling import Nearness, ScaledRun, ScalingReport, named
-from embtie_widgets.training.held_out import NAME as HELD_LOSS
+from embtie_widgets.training.corpus import Corpus
+from embtie_widgets.training.engine import held_out_loss
 from embtie_widgets.training.interventions import InputScaling
 from embtie_widgets.training.run_store import Checkpoint, RunStore
-from embtie_widgets.training.runs import RunSpec
+from embtie_widgets.training.runs import RunSpec, load_trained
 
 PLAIN = 1.0
 _SMALLER = "Choose a smaller batch, a shorter length or a smaller vocabulary."
 _CENTERED = True  # as the paper does
+# So many tokens of the text held out tell losses apart that a reader would.
+_HELD_TOKENS = 65_536
+_HELD_LOSS = "held_loss"
 
 
 def run_scaling(request: ScalingRequest, progress: Progress = silent) -> ScalingReport:
@@ -80,7 +85,7 @@ class _Growing:
         self._hashes: dict[str, str] = {}
         self._notes: list[str] = []
         self._found = 0
-        self._width = 0
+        self._size: tuple[int, ...] = ()
 
     def trained(self) -> ScalingReport:
         """The untied run, the plain tied one, then the scaled ones."""
@@ -89,11 +94,13 @@ class _Growing:
             store = self._run(factor, spec)
             last = store.checkpoints()[-1]
             self._notes += store.notes()
+            loss = self._held_loss(spec, store)
             if untied is None or factor is None:
-                self._untied = _untied_of(store)
-                untied, self._width = last, int(last.input.shape[1])
+                self._untied = _untied_of(store, loss)
+                untied, self._size = last, tuple(last.input.shape)
                 continue
-            self._runs[factor] = self._aligned(factor, store, untied, last)
+            near = self._nearness(factor, untied, last)
+            self._runs[factor] = self._scaled(factor, store, near, loss)
             hand_on(self._progress, self._so_far(f"{len(self._runs)} of {self._tied} tied models"))
         return self._so_far("")
 
@@ -115,16 +122,30 @@ class _Growing:
 
     def _in_training(self, factor: float | None, name: str, store: RunStore) -> ScalingReport:
         if factor is None:
-            self._untied = _untied_of(store)
+            self._untied = _untied_of(store, None)
         else:
-            self._runs[factor] = self._scaled(factor, store, {})
+            self._runs[factor] = self._scaled(factor, store)
         manifest = store.manifest
         done, of = manifest["done"], manifest["of"] or self._request.steps
         return self._so_far(f"{done:,} of {of:,} steps of the {name} model")
 
-    def _aligned(
-        self, factor: float, store: RunStore, untied: Checkpoint, last: Checkpoint
-    ) -> ScaledRun:
+    def _held_loss(self, spec: RunSpec, store: RunStore) -> float | None:
+        """Nats per token on the text held out, measured once for each run; None for a text that is
+        too short."""
+        held, config = self._plan.held, spec.config
+        if len(held.ids) <= config.length:
+            return None
+        manifest, key = store.manifest, f"{_HELD_LOSS} {held.sha256[:16]}"
+        if not isinstance(manifest.get(key), float):
+            self._progress(f"loss of {spec.name} on text held out", 0, 1)
+            model = load_trained(store).to(pick_device(config.device)).eval()
+            text = Corpus(held.ids[: max(_HELD_TOKENS, config.length) + 1])
+            loss = held_out_loss(model, text, config.batch, config.length)
+            store.set_state(manifest["state"], manifest["done"], **{key: loss})
+        found: float = store.manifest[key]
+        return found
+
+    def _nearness(self, factor: float, untied: Checkpoint, last: Checkpoint) -> dict[str, Nearness]:
         request = self._request
         settings = Settings(
             map=request.map,
@@ -140,18 +161,23 @@ class _Growing:
         found = align_many(values, pairs, settings, self._progress)
         self._keep_hashes(factor, found)
         self._notes += _left_out(factor, found["input", "tied"])
-        near = {side: _near(found[side, "tied"]) for side in ("input", "output")}
-        return self._scaled(factor, store, near)
+        return {side: _near(found[side, "tied"]) for side in ("input", "output")}
 
-    def _scaled(self, factor: float, store: RunStore, near: dict[str, Nearness]) -> ScaledRun:
+    def _scaled(
+        self,
+        factor: float,
+        store: RunStore,
+        near: dict[str, Nearness] | None = None,
+        loss: float | None = None,
+    ) -> ScaledRun:
         request, flow = self._request, store.flow_run()
         early = request.schedule == "early" and factor != PLAIN
         return ScaledRun(
             factor=factor,
             until=min(request.early, request.steps) if early else request.steps,
-            nearness=near,
+            nearness=near or {},
             curves=flow.curves,
-            held_loss=_held_loss(store) if near else None,
+            held_loss=loss,
             about=flow.about,
         )
 
@@ -162,7 +188,7 @@ class _Growing:
 
     def _so_far(self, progress: str) -> ScalingReport:
         request, rows = self._request, self._plan.rows
-        size = {"rows": len(rows.tokens), "width": self._width} if self._width else {}
+        size = dict(zip(("rows", "width"), self._size, strict=False))
         made = ScalingReport(
             runs=tuple(self._runs.values()),
             untied=dict(self._untied),
@@ -184,15 +210,9 @@ class _Growing:
         return replace(made, groups=group_means(groups_of(made), whole)) if whole else made
 
 
-def _untied_of(store: RunStore) -> dict[str, Any]:
+def _untied_of(store: RunStore, loss: float | None) -> dict[str, Any]:
     flow = store.flow_run()
-    return {"curves": flow.curves, "held_loss": _held_loss(store), "about": flow.about}
-
-
-def _held_loss(store: RunStore) -> float | None:
-    """Of the last step, where it was measured."""
-    values = store.curves().get(HELD_LOSS, np.empty(0))
-    return float(values[-1]) if len(values) and np.isfinite(values[-1]) else None
+    return {"curves": flow.curves, "held_loss": loss, "about": flow.about}
 
 
 def _near(one: Alignment) -> Nearness:

@@ -23,9 +23,8 @@ class TokenViews:
     """Scatter, card and table of a `panel`, made in its `build_views`.
 
     `ask` (None for a card of facts alone) and `legend` are those of the card (`panels/card.py`);
-    `first_x`, `first_y` and
-    `first_sort` name columns for axes and order: the first one there is, of which the very first
-    needs no word in a link.
+    `first_x`, `first_y` and `first_sort` name columns for axes and order: the first one there is,
+    of which the very first needs no word in a link.
     """
 
     def __init__(
