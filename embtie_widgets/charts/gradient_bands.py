@@ -32,6 +32,19 @@ def bands(result: GradientFlow | None) -> dict[str, Any]:
     return {"data": traces, "layout": _layout(runs, reach(result))}
 
 
+def bands_caption(result: GradientFlow) -> str:
+    """What the picture shows, as plain text."""
+    longest = max((len(run.curves["step"]) for run in _known(result).values()), default=0)
+    means = f" Each column is the mean of some {longest / _COLUMNS:,.0f} logged steps." * (
+        longest >= 2 * _COLUMNS
+    )
+    return (
+        "The length of the output's part over both lengths, |G_out| / (|G_in| + |G_out|), in the "
+        "rows of tokens that come so often in the text. A token that a batch lacks has no input "
+        f"part in it.{means}"
+    )
+
+
 def _known(result: GradientFlow | None) -> dict[str, FlowRun]:
     runs = {} if result is None else result.runs
     return {

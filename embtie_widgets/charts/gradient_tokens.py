@@ -15,6 +15,20 @@ def has_rows(result: GradientFlow | None) -> bool:
     return result is not None and bool(result.tokens) and bool(_known(result))
 
 
+def same_rows(before: GradientFlow | None, after: GradientFlow) -> bool:
+    """Whether the numbers of all tokens are the same in both, as they are while another run is in
+    training."""
+    if before is None or before.tokens != after.tokens:
+        return False
+    old, new = _known(before), _known(after)
+    return list(old) == list(new) and all(
+        np.array_equal(old[name].rows[value], numbers, equal_nan=True)
+        for name, run in new.items()
+        for value, numbers in run.rows.items()
+        if value in old[name].rows
+    )
+
+
 def columns(result: GradientFlow) -> list[Column]:
     """Of each run the output's share of a token's row and the length of both parts, and how often
     the token was there; then frequency and row."""

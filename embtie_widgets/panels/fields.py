@@ -145,8 +145,12 @@ def labelled(control: w.Widget, tooltip: str) -> w.Widget:
 
 def section(title: str, *children: w.Widget) -> w.VBox:
     """Controls that belong together, under a small heading."""
-    heading = w.HTML(f'<h3 class="ep-heading">{title}</h3>')
-    return w.VBox([heading, *children]).add_class("ep-section")
+    return w.VBox([w.HTML(heading(title)), *children]).add_class("ep-section")
+
+
+def heading(title: str) -> str:
+    """A small heading as HTML."""
+    return f'<h3 class="ep-heading">{title}</h3>'
 
 
 def fold(title: str, *children: w.Widget) -> w.VBox:
@@ -164,5 +168,5 @@ def fold(title: str, *children: w.Widget) -> w.VBox:
 
 def card(title: str, *children: w.Widget) -> w.VBox:
     """Views that belong together, on a surface of their own; without a title, no heading."""
-    heading = [w.HTML(f'<h3 class="ep-heading">{title}</h3>')] if title else []
-    return w.VBox([*heading, *children]).add_class("ep-card")
+    top = [w.HTML(heading(title))] if title else []
+    return w.VBox([*top, *children]).add_class("ep-card")

@@ -9,7 +9,7 @@ import traitlets as t
 
 from embtie_widgets.jobs import devices
 from embtie_widgets.panels.corpus import OTHER, CorpusPicker, CorpusWords
-from embtie_widgets.panels.fields import Field, fold, labelled, section, whole_if_it_is
+from embtie_widgets.panels.fields import Field, fold, heading, labelled, section, whole_if_it_is
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.requests.training import (
     OWN_TOKENIZER,
@@ -146,7 +146,7 @@ class TrainingControls:
         more = _pairs(number["length"], number["every"], self.precision, number["vocabulary"])
         self.more = fold("More settings", self.tokenizer, more, self.share_start)
         return [
-            section("Training", self.preset, recipe, self.more),
+            section("", self.preset, recipe, self.more),
             section("Text", self.corpus),
             section("Machine", _pairs(self.device, self.seed), self.new_seed),
         ]
@@ -164,9 +164,11 @@ class TrainingControls:
             **{name: Field(one, to_request=whole_if_it_is) for name, one in numbers.items()},
         }
 
-    def show(self, fields: Iterable[str]) -> None:
-        """Leave the controls of these fields alone in sight, and what holds any of them."""
+    def show(self, fields: Iterable[str], title: str = "Training") -> None:
+        """Leave the controls of these fields alone in sight, and what holds any of them; the first
+        section is called by `title`."""
         self._shown = frozenset(fields)
+        self.sections[0].children[0].value = heading(title)
         self.adapt()
 
     def adapt(self) -> None:
