@@ -79,7 +79,7 @@ def ticks(report: CheckpointReport, log: bool = True) -> dict[str, Any]:
         "readouts": [readout(report, row) for row in report.rows],
         "kinds": [kind(report, row) for row in report.rows],
         "tracks": tracks,
-        "marks": [mark for one in places for mark in _marks(one)],
+        "marks": [mark for one in places for mark in marks(one)],
     }
 
 
@@ -88,7 +88,7 @@ def _track(one: Place) -> dict[str, Any]:
     return {"start": one.start, "end": one.end, "label": one.label, "short": short}
 
 
-def _marks(one: Place) -> list[dict[str, Any]]:
+def marks(one: Place) -> list[dict[str, Any]]:
     """First and last value of a track, and round ones between them."""
     between = round_values(one.first, one.last, one.log)
     values = dict.fromkeys([one.first, *between, one.last])

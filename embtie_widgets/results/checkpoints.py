@@ -143,15 +143,8 @@ class CheckpointReport:
         return frozenset(name for repeat in self.repeats for name in repeat.names)
 
     def positions(self, log: bool = True) -> tuple[list[float], list[Place]]:
-        """Where each row stands between 0 and 1, and the tracks, which stand side by side.
-
-        Within a track distances are true to log10(value + 1), or to the values themselves;
-        between two tracks is a gap that says nothing.
-        """
-        places = _places(self.rows, log)
-        known = ((row.value, places.get(row.track)) for row in self.rows)
-        at = [1.0 if value is None or not place else place.of(value) for value, place in known]
-        return at, list(places.values())
+        """Where each row stands between 0 and 1, and the tracks; see `positions`."""
+        return positions(self.rows, log)
 
     def others(self, name: str) -> list[str]:
         """Which other checkpoints share bytes with this one."""
@@ -196,6 +189,18 @@ class CheckpointReport:
             "settings": self.settings,
             "hashes": self.hashes,
         }
+
+
+def positions(rows: Collection[Checkpoint], log: bool = True) -> tuple[list[float], list[Place]]:
+    """Where each row stands between 0 and 1, and the tracks, which stand side by side.
+
+    Within a track distances are true to log10(value + 1), or to the values themselves; between two
+    tracks is a gap that says nothing.  What has no value, as `main`, stands at the end.
+    """
+    places = _places(rows, log)
+    known = ((row.value, places.get(row.track)) for row in rows)
+    at = [1.0 if value is None or not place else place.of(value) for value, place in known]
+    return at, list(places.values())
 
 
 def _label(track: Track, staged: bool) -> str:
