@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from embtie_widgets.panels.alignment import AlignmentPanel
     from embtie_widgets.panels.checkpoints import CheckpointsPanel
     from embtie_widgets.panels.geometry import GeometryPanel
+    from embtie_widgets.panels.gradient import GradientFlowPanel
     from embtie_widgets.panels.lens import LensPanel
     from embtie_widgets.panels.norms import NormFrequencyPanel
     from embtie_widgets.panels.parameters import ParametersPanel
@@ -58,6 +59,7 @@ _HOME = {
     "EmbtieError": "errors",
     "GeometryPanel": "panels.geometry",
     "GeometryRequest": "requests",
+    "GradientFlowPanel": "panels.gradient",
     "GradientFlowRequest": "requests",
     "LensPanel": "panels.lens",
     "LensRequest": "requests",
@@ -104,6 +106,7 @@ __all__ = [
     "EmbtieError",
     "GeometryPanel",
     "GeometryRequest",
+    "GradientFlowPanel",
     "GradientFlowRequest",
     "LensPanel",
     "LensRequest",
@@ -112,6 +115,7 @@ __all__ = [
     "NormFrequencyRequest",
     "ParametersPanel",
     "ParametersRequest",
+    "RunRecorder",
     "ScalingPanel",
     "ScalingRequest",
     "align",

@@ -11,6 +11,7 @@ from embtie_widgets.panels.alignment import AlignmentPanel
 from embtie_widgets.panels.checkpoints import CheckpointsPanel
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.geometry import GeometryPanel
+from embtie_widgets.panels.gradient import GradientFlowPanel
 from embtie_widgets.panels.lens import LensPanel
 from embtie_widgets.panels.norms import NormFrequencyPanel
 from embtie_widgets.panels.parameters import ParametersPanel
@@ -19,6 +20,7 @@ from embtie_widgets.requests import (
     AlignRequest,
     CheckpointsRequest,
     GeometryRequest,
+    GradientFlowRequest,
     LensRequest,
     NormFrequencyRequest,
     ParametersRequest,
@@ -50,6 +52,7 @@ TABS = (
     Tab("Neighbours and spectra", GeometryPanel, GeometryRequest.kind),
     Tab("Norm-frequency", NormFrequencyPanel, NormFrequencyRequest.kind),
     Tab("Lens", LensPanel, LensRequest.kind),
+    Tab("Gradient flow", GradientFlowPanel, GradientFlowRequest.kind),
     Tab("Input scaling", ScalingPanel, ScalingRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
     Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),

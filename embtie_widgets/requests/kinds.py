@@ -91,6 +91,8 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.gradient_flow:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.training_cost:estimate_flow",
+            page="embtie_widgets.charts.gradient:page",
+            text="embtie_widgets.charts.gradient:text",
         ),
         Kind(
             LensRequest,
