@@ -114,10 +114,9 @@ class ScalingPanel(Panel):
                 "In training", self.loss, self.training_chart, self.training_caption
             ).add_class("ep-training"),
             "numbers": card("Numbers", self.numbers),
-            "factor": card("What moved most", self.factor),
         }
         self.per_token = w.VBox(
-            [self.cards["factor"], *self.tokens.cards, *self.groups.cards]
+            [card("What moved most", self.factor), *self.tokens.cards, *self.groups.cards]
         ).add_class("ep-page")
         self.cards["facts"] = card("Models and text", self.facts)
         self._arrange(None)

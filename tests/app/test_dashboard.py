@@ -43,6 +43,7 @@ def test_the_dashboard_has_a_tab_for_each_panel_that_works() -> None:
         "Neighbours and spectra",
         "Norm-frequency",
         "Lens",
+        "Input scaling",
         "Parameters",
         "Checkpoints",
     ]
