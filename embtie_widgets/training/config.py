@@ -7,20 +7,9 @@ from typing import Any, Self
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import fields
+from embtie_widgets.training.presets import preset
 
-NANO_MODEL: Mapping[str, Any] = {
-    "model_type": "olmo",
-    "vocab_size": 4096,
-    "hidden_size": 128,
-    "intermediate_size": 512,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 4,
-    "max_position_embeddings": 256,
-    "bos_token_id": 0,
-    "eos_token_id": 0,
-    "pad_token_id": None,
-}
+PRECISIONS = ("auto", "float32", "bfloat16", "float64")
 
 
 @dataclass(frozen=True)
@@ -35,12 +24,14 @@ class TrainingConfig:
     weight_decay  of AdamW, on every parameter, embeddings included
     clip          largest gradient norm, over all parameters together; 0 never clips
     device        "cpu", "cuda", "mps", or "auto" for the fastest of this machine
+    precision     of the products: "float32"; "bfloat16", the weights staying float32; "auto" for
+                  bfloat16 on a CUDA device that has it, else float32; "float64", weights and all
     checkpoints   steps after which E and U are kept (0 is the start); the last is always kept,
                   those past the last are left out
     log_every     every so many steps a row of metrics is kept; the first and last always
     """
 
-    model: Mapping[str, Any] = field(default_factory=lambda: dict(NANO_MODEL))
+    model: Mapping[str, Any] = field(default_factory=lambda: preset("nano-olmo"))
     steps: int = 300
     batch: int = 16
     length: int = 128
@@ -53,6 +44,7 @@ class TrainingConfig:
     clip: float = 1.0
     seed: int = 0
     device: str = "cpu"
+    precision: str = "auto"
     checkpoints: tuple[int, ...] = (0,)
     log_every: int = 10
 
@@ -77,12 +69,15 @@ class TrainingConfig:
             fields.number("betas", beta, 0.0, 1.0, below=True)
         for step in _listed("checkpoints", self.checkpoints):
             fields.whole("checkpoints", step, 0, 10**9)
+        fields.choice("precision", self.precision, PRECISIONS)
 
     @classmethod
     def from_value(cls, value: Any) -> Self:
-        """From itself, a transformers configuration, or such a configuration as a mapping."""
+        """From itself, the name of a preset, or a transformers configuration, a mapping or not."""
         if isinstance(value, cls):
             return value
+        if isinstance(value, str):
+            return cls(model=preset(value))
         return cls(model=value.to_dict() if hasattr(value, "to_dict") else value)
 
     def learning_rate(self, step: int) -> float:

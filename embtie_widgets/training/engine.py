@@ -1,47 +1,57 @@
 """The training loop: one model, one corpus, the plug-ins given, and nothing hidden."""
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.measures.devices import pick_device
-from embtie_widgets.progress import Progress, silent
+from embtie_widgets.measures.devices import has_float64, pick_device
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import BatchOrder, Corpus, all_windows
 from embtie_widgets.training.interventions import Intervention, Step
 from embtie_widgets.training.run_store import Checkpoint
+from embtie_widgets.training.splitting import Split
 
-_BUILDING = threading.Lock()  # initialisation draws from torch's one global generator
+# Initialisation and dropout draw from torch's one global generator: whoever does so holds this.
+_DRAWING = threading.RLock()
 
 
 def build_model(config: TrainingConfig, *, tied: bool, seed: int) -> Any:
-    """A fresh float32 model with transformers' own initialisation, drawn from `seed`."""
+    """A fresh model with transformers' own initialisation, drawn from `seed`, on the CPU."""
     from huggingface_hub.errors import StrictDataclassError
     from transformers import AutoConfig, AutoModelForCausalLM
 
     fields = dict(config.model) | {"tie_word_embeddings": tied}
     try:
         known = AutoConfig.for_model(fields.pop("model_type"), **fields)
-        with _BUILDING, _seeded(seed):
-            return AutoModelForCausalLM.from_config(known, dtype=torch.float32)
+        with _seeded(seed):
+            made = AutoModelForCausalLM.from_config(known, dtype=torch.float32)
     except (ValueError, TypeError, StrictDataclassError) as error:
         raise EmbtieError(
             f"transformers refuses the model configuration: {str(error)[:200]}",
             "Give the fields of a causal language model that transformers knows.",
         ) from None
+    return made.double() if config.precision == "float64" else made
 
 
 @contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """torch's global generator at `seed`, and as it was afterwards."""
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+def _seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
+    """torch's global generators at `seed`, of the CPU and of `device`, and as they were after.
+
+    That of MPS, which knows no forks, stays at what was drawn last.
+    """
+    kind = "cpu" if device is None else device.type
+    places = [device] if kind == "cuda" else []
+    with _DRAWING, torch.random.fork_rng(places):
+        torch.default_generator.manual_seed(seed)
+        if kind in ("cuda", "mps"):
+            getattr(torch, kind).manual_seed(seed)
         yield
 
 
@@ -51,19 +61,18 @@ def held_out_loss(model: Any, corpus: Corpus, batch: int, length: int) -> float:
     with torch.no_grad():
         for window in all_windows(corpus.ids, batch, length):
             ids = window.to(model.device)
-            logits = model(input_ids=ids[:, :-1], use_cache=False).logits.float()
+            logits = model(input_ids=ids[:, :-1], use_cache=False).logits
             total += float(_cross_entropy(logits, ids[:, 1:])) * ids[:, 1:].numel()
             tokens += ids[:, 1:].numel()
     return total / max(1, tokens)
 
 
 class Run:
-    """A model in training: where it stands, what was logged, what was kept.
+    """A model in training, and how far it has come.
 
-    metrics      one mapping per logged step: step, run, loss (plain cross-entropy, nats per
-                 token, of that step's batch before the update), lr, gradient_norm (before
-                 clipping), and what plug-ins add
-    checkpoints  E and U at the steps asked for, in order, as float32 on the CPU
+    done   optimiser steps done
+    whole  whether it stands between two steps: an interrupt may tear one
+    split  how the gradient of the shared matrix is split; None where no plug-in asks for it
     """
 
     def __init__(
@@ -77,48 +86,83 @@ class Run:
         self.config, self.name, self.interventions = config, name, tuple(interventions)
         self.batches = BatchOrder(corpus.ids, config.batch, config.length, config.seed)
         self.device = pick_device(config.device)
+        self._cast = _cast(config.precision, self.device)
         self.model = model.to(self.device).train()
         self._check_ids(corpus)
         self._check_length()
-        self.done = 0
-        self.metrics: list[dict[str, Any]] = []
-        self.checkpoints: list[Checkpoint] = []
+        self.done, self.whole = 0, True
         for plug in self.interventions:
             plug.on_build(self.model, name)
+        self.split = Split() if any(plug.splits for plug in self.interventions) else None
         self.optimiser = self._optimiser()
-        self._keep_checkpoint()
 
-    def train(self, progress: Progress = silent) -> None:
-        """Go on to the last step.  `progress` may raise; what was logged stays.
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What could not be done as asked."""
+        return () if self.split is None else self.split.notes
 
-        On one device, with one number of threads, the same run gives the same bits.
+    @property
+    def keeps(self) -> bool:
+        """Whether E and U are to be kept as they are now."""
+        return self.done in self.config.checkpoints or self.done == self.config.steps
+
+    def advance(self) -> dict[str, Any] | None:
+        """Do the next step; its row where that is logged.
+
+        A row has step, run, loss (plain cross-entropy, nats per token, of the batch before the
+        update), lr, gradient_norm (before clipping), and what plug-ins add.  On one device, with
+        one number of threads, the same step gives the same bits: its random numbers depend on the
+        seed and on its number, whatever was drawn before.
         """
-        with _seeded(self.config.seed), _repeatable(self.device):
-            while self.done < self.config.steps:
-                self._advance()
-                progress(f"training {self.name}", self.done, self.config.steps)
-
-    def _advance(self) -> None:
         step = self._next_step()
-        loss = self._loss(step)
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        for plug in self.interventions:
-            plug.on_gradients(step)
-        self._update(step)
-        for plug in self.interventions:
-            plug.after_step(step)
-        self.done = step.number
-        if step.logged:
-            self.metrics.append({name: _plain(value) for name, value in step.metrics.items()})
-        self._keep_checkpoint()
+        seeds = np.random.SeedSequence([self.config.seed, step.number])
+        with _seeded(int(seeds.generate_state(1)[0]), self.device), _repeatable(self.device):
+            self._backward(step)
+            self.whole = False
+            for plug in self.interventions:
+                plug.on_gradients(step)
+            self._update(step)
+            for plug in self.interventions:
+                plug.after_step(step)
+        self.done, self.whole = step.number, True
+        return {k: _plain(v) for k, v in step.metrics.items()} if step.logged else None
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the remaining steps depend on: tensors and plain values."""
+        return {
+            "done": self.done,
+            "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "plugs": [plug.state_dict() for plug in self.interventions],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from where `state_dict` was taken, to the same bits as without a break."""
+        self.model.load_state_dict(state["model"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        for plug, known in zip(self.interventions, state["plugs"], strict=True):
+            plug.load_state_dict(known)
+        self.done, self.whole = int(state["done"]), True
 
     def _next_step(self) -> Step:
         number, config = self.done + 1, self.config
         window = self.batches[number].to(self.device)
         logged = number in (1, config.steps) or number % config.log_every == 0
-        metrics = {"step": number, "run": self.name}
-        return Step(number, self.name, self.model, window[:, :-1], window[:, 1:], logged, metrics)
+        return Step(
+            number=number,
+            run=self.name,
+            model=self.model,
+            input_ids=window[:, :-1],
+            targets=window[:, 1:],
+            logged=logged,
+            metrics={"step": number, "run": self.name},
+            optimiser=self.optimiser,
+        )
+
+    def _backward(self, step: Step) -> None:
+        self.optimiser.zero_grad(set_to_none=True)
+        with nullcontext() if self.split is None else self.split.of(step):
+            self._loss(step).backward()
 
     def _loss(self, step: Step) -> Tensor:
         def embedded(module: Any, arguments: Any, output: Tensor) -> Tensor:
@@ -128,7 +172,8 @@ class Run:
 
         hook = self.model.get_input_embeddings().register_forward_hook(embedded)
         try:
-            logits = self.model(input_ids=step.input_ids, use_cache=False).logits
+            with self._autocast():
+                logits = self.model(input_ids=step.input_ids, use_cache=False).logits
         finally:
             hook.remove()
         for plug in self.interventions:
@@ -139,9 +184,21 @@ class Run:
             loss = plug.on_loss(loss, logits, step)
         return loss
 
+    @property
+    def precision(self) -> str:
+        """Of the products."""
+        exact = "float64" if self.config.precision == "float64" else "float32"
+        return "bfloat16" if self._cast else exact
+
+    def _autocast(self) -> Any:
+        return torch.autocast(self.device.type, torch.bfloat16) if self._cast else nullcontext()
+
     def _update(self, step: Step) -> None:
-        limit = self.config.clip or float("inf")
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit)
+        held = [p for p in self.model.parameters() if p.grad is not None]
+        norm = torch.nn.utils.get_total_norm([p.grad for p in held])
+        if self.config.clip:
+            torch.nn.utils.clip_grads_with_norm_(held, self.config.clip, norm)
+            step.clip = torch.clamp(self.config.clip / (norm + 1e-6), max=1.0)
         rate = self.config.learning_rate(step.number)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -160,10 +217,6 @@ class Run:
         for plug in self.interventions:
             optimiser = plug.on_optimiser(optimiser)
         return optimiser
-
-    def _keep_checkpoint(self) -> None:
-        if self.done in self.config.checkpoints or self.done == self.config.steps:
-            self.checkpoints.append(matrices_of(self.model, self.done))
 
     def _check_ids(self, corpus: Corpus) -> None:
         rows = self.model.get_input_embeddings().weight.shape[0]
@@ -185,13 +238,25 @@ class Run:
 
 
 def matrices_of(model: Any, step: int) -> Checkpoint:
-    """A copy of the model's E and U as they are after `step`."""
+    """A copy of the model's E and U as they are after `step`, on the CPU."""
     source = model.get_input_embeddings().weight
     target = model.get_output_embeddings().weight
-    kept = source.detach().to("cpu", torch.float32, copy=True)
+    kept = source.detach().to("cpu", copy=True)
     if target is source:
         return Checkpoint(step, kept, kept)
-    return Checkpoint(step, kept, target.detach().to("cpu", torch.float32, copy=True))
+    return Checkpoint(step, kept, target.detach().to("cpu", copy=True))
+
+
+def _cast(precision: str, device: torch.device) -> bool:
+    """Whether products run in bfloat16 on the device."""
+    if precision == "float64" and not has_float64(device):
+        raise EmbtieError(
+            f"The device '{device.type}' does not compute in float64.",
+            "Choose the precision 'float32', or the device 'cpu'.",
+        )
+    if precision == "auto":
+        return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    return precision == "bfloat16"
 
 
 @contextmanager
@@ -207,8 +272,9 @@ def _repeatable(device: torch.device) -> Iterator[None]:
 
 
 def _cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    return functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1))
+    exact = logits if logits.dtype == torch.float64 else logits.float()
+    return functional.cross_entropy(exact.reshape(-1, exact.shape[-1]), targets.reshape(-1))
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, Tensor) else value
+    return value.item() if isinstance(value, Tensor) and value.ndim == 0 else value

@@ -74,6 +74,8 @@ class Intervention:
 
     Hooks are called in the order in which they stand here, plug-ins in the order in which they
     are given.  One plug-in may serve several runs one after the other: `on_build` starts each.
+    What a plug-in remembers from step to step changes from `on_gradients` on, so that a step that
+    is broken off before leaves no trace.
     """
 
     kind: ClassVar[str] = ""
@@ -119,7 +121,7 @@ class Intervention:
         """{"kind": ..., and the fields}; of a plug-in without a kind its class's name alone."""
         if not self.kind:
             return {"kind": type(self).__name__}
-        names = [f.name for f in fields(self)] if is_dataclass(self) else []
+        names: list[str] = [f.name for f in fields(self)] if is_dataclass(self) else []
         return {"kind": self.kind, **{name: getattr(self, name) for name in names}}
 
 

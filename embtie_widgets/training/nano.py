@@ -93,9 +93,9 @@ def train_nano(
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="embtie-nano-") as scratch:
         twins = train_twins(recipe, training, folder=scratch, progress=progress)
-    seconds = round(time.monotonic() - begun)
+        seconds = round(time.monotonic() - begun)
+        _write_bundle(folder, twins, training, text)
     progress("measuring the loss on text held out", 0, 1)
-    _write_bundle(folder, twins, training, text)
     losses = _held_out_losses(folder, held_out, recipe)
     record = _provenance(folder, twins, text, training, losses, note, seconds)
     (folder / "provenance.json").write_text(json.dumps(record, indent=1), encoding="utf-8")

@@ -9,20 +9,22 @@
 Runs that are trained here and those that `RunRecorder` writes look the same.
 """
 
+import errno
 import json
 import os
-import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from embtie_widgets.errors import EmbtieError
+from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.results.gradient import BAND_CURVES, CURVES, ROW_VALUES, FlowRun
 from embtie_widgets.results.groups import BANDS
 from embtie_widgets.results.storage import pack_tokens, unpack_tokens
@@ -39,6 +41,7 @@ Vector = np.ndarray[Any, np.dtype[Any]]
 Tokens = tuple[bytes | None, ...]
 _KINDS = {"name": str, "state": str, "done": int, "settings": dict, "hashes": dict}
 _MOST_STEPS = 2**53
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _AGAIN = "Choose another run, or train it again."
 
 
@@ -126,7 +129,7 @@ class RunStore:
         if not self._mended:  # a line that a crash tore must not swallow the next one
             self._read.mend()
             self._mended = True
-        with sentences(self._read.path), self._read.path.open("a", encoding="utf-8") as file:
+        with _writing(self._read.path), self._read.path.open("a", encoding="utf-8") as file:
             file.write(line)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -167,7 +170,7 @@ class RunStore:
             named = {"input": input, "output": output}
         stored = {k: v.detach().to("cpu").contiguous() for k, v in named.items()}
         folder = self.folder / CHECKPOINTS
-        with sentences(folder):
+        with _writing(folder):
             folder.mkdir(exist_ok=True)
         path = folder / f"step-{step:06d}.safetensors"
         _replaced(path, lambda part: save_file(stored, part))
@@ -336,7 +339,7 @@ class _Lines:
         """Drop what stands behind the last whole line."""
         self.all()
         if self.path.is_file() and self.path.stat().st_size > self._to:
-            with sentences(self.path):
+            with _writing(self.path):
                 os.truncate(self.path, self._to)
 
 
@@ -351,16 +354,28 @@ def _row_of(line: bytes) -> dict[str, Any] | None:
 
 def _replaced(path: Path, write: Callable[[Path], Any]) -> None:
     """What stood there stays whole until the new file is."""
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
+    part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:
-        with sentences(path):
-            write(Path(part))
-            os.chmod(part, 0o644)
+        with _writing(path):
+            write(part)
             os.replace(part, path)
     finally:
         with suppress(OSError):
-            os.unlink(part)
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Faults of the disk, in words; the libraries that write have types of their own for them."""
+    try:
+        yield
+    except (OSError, RuntimeError, SafetensorError) as error:
+        full = "No space left" in str(error) or getattr(error, "errno", None) in _FULL
+        what = "the disk is full" if full else "its folder cannot be written to"
+        raise Interrupted(
+            f"'{path.name}' of the run in '{path.parent.name}' is not written: {what}.",
+            "What was written before is kept.  Make room, or name another folder.",
+        ) from error
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,6 +1,5 @@
-"""The files of a pair of runs: models, checkpoints, metrics, settings."""
+"""The files of a trained model, and of the bundled pair's checkpoints."""
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,6 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.sources.reading import local_path
 
 if TYPE_CHECKING:
-    from embtie_widgets.training.engine import Run
     from embtie_widgets.training.run_store import Checkpoint
 
 
@@ -37,21 +35,6 @@ def writable_folder(folder: Any, prefix: str) -> Path:
     raise EmbtieError(
         f"The folder '{path.name}' {what}.", "Name a folder that is yours to write, or a new one."
     )
-
-
-def save_runs(folder: Path, runs: Mapping[str, "Run"], settings: Mapping[str, Any]) -> None:
-    """Metrics, settings and checkpoints of runs that may have stopped half way."""
-    folder.mkdir(parents=True, exist_ok=True)
-    save_metrics([row for run in runs.values() for row in run.metrics], folder / "metrics.csv")
-    (folder / "settings.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
-    save_checkpoints({name: run.checkpoints for name, run in runs.items()}, folder / "checkpoints")
-
-
-def save_metrics(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """CSV with the union of the columns; numbers keep every digit."""
-    import pandas as pd
-
-    pd.DataFrame(list(rows)).to_csv(path, index=False)
 
 
 def save_checkpoints(

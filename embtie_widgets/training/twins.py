@@ -5,20 +5,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
-
 from embtie_widgets.hashing import tensor_hash
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.training import store
 from embtie_widgets.training.config import TrainingConfig
-from embtie_widgets.training.corpus import Corpus, as_corpus
-from embtie_widgets.training.engine import Run, build_model
+from embtie_widgets.training.corpus import as_corpus
 from embtie_widgets.training.interventions import Intervention, checked_plugs
-from embtie_widgets.training.run_store import Checkpoint
+from embtie_widgets.training.run_store import Checkpoint, RunStore
+from embtie_widgets.training.runs import RunSpec, start_of, trained
 
 if TYPE_CHECKING:
     import pandas as pd
+
+NAMES = {"untied": False, "tied": True}
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,8 @@ class Twins:
 
     metrics      the logged rows of both, the untied first
     checkpoints  by run: (step, input, output) in order of steps
-    folder       where all of it lies: untied/ and tied/ in the Hugging Face layout,
-                 checkpoints/, metrics.csv and settings.json
+    folder       where all of it lies: untied/ and tied/, each the folder of a run and of a Hugging
+                 Face model
     models       by run: the trained model
     hashes       of the corpus, and of the final matrices as `load` gives them
     """
@@ -58,18 +57,7 @@ def build_twins(config: TrainingConfig, *, share_start: bool = False) -> dict[st
     With `share_start` the tied matrix starts as a copy of the untied input: the two are then
     aligned before any training, which is a trap and not a finding.
     """
-    untied_seed, tied_seed = np.random.SeedSequence(config.seed).generate_state(2).tolist()
-    untied = build_model(config, tied=False, seed=untied_seed)
-    tied = build_model(config, tied=True, seed=tied_seed)
-    body = {**dict(untied.named_parameters()), **dict(untied.named_buffers())}
-    matrix = tied.get_input_embeddings().weight
-    with torch.no_grad():
-        for name, value in [*tied.named_parameters(), *tied.named_buffers()]:
-            if value is not matrix:
-                value.copy_(body[name])
-        if share_start:
-            matrix.copy_(untied.get_input_embeddings().weight)
-    return {"untied": untied, "tied": tied}
+    return {name: start_of(config, tied, share_start) for name, tied in NAMES.items()}
 
 
 def train_twins(
@@ -84,55 +72,34 @@ def train_twins(
 ) -> Twins:
     """Train the untied twin, then the tied one, on the same batches in the same order.
 
-    `config` is a TrainingConfig or a transformers configuration, `corpus` text, a pathlib.Path,
-    token ids or a Corpus; `steps` overrides those of the configuration.  Without `folder` a
-    fresh temporary one is made.  When `progress` raises, the folder keeps what was logged.
+    `config` is a TrainingConfig, the name of a preset or a transformers configuration, `corpus`
+    text, a pathlib.Path, token ids or a Corpus; `steps` overrides those of the configuration.
+    Without `folder` a fresh temporary one is made.  When `progress` raises, or at an interrupt, the
+    folder keeps what there is, and the same call goes on from there; a run that is whole already is
+    not trained again.  That holds for plug-ins that embtie knows; with others all begins anew.
     """
     recipe = TrainingConfig.from_value(config)
     recipe = recipe if steps is None else replace(recipe, steps=steps)
-    interventions = checked_plugs(interventions)
-    models = build_twins(recipe, share_start=share_start)
+    plugs = checked_plugs(interventions)
     place = store.writable_folder(folder, prefix="embtie-twins-")
-    text = as_corpus(corpus, models["tied"].get_input_embeddings().weight.shape[0])
-    settings = _settings(recipe, text, interventions, share_start)
-    runs: dict[str, Run] = {}
-    try:
-        for name, model in models.items():
-            runs[name] = Run(recipe, model, text, name, interventions)
-            runs[name].train(progress)
-    finally:
-        if runs:
-            store.save_runs(place, runs, settings)
-    for name, model in models.items():
-        store.save_model(model, text.tokenizer, place / name)
+    text = as_corpus(corpus, int(recipe.model.get("vocab_size") or 0))
+    runs: dict[str, RunStore] = {}
+    models: dict[str, Any] = {}
+    for name, tied in NAMES.items():
+        spec = RunSpec(name, recipe, tied, share_start, plugs)
+        runs[name], models[name] = trained(spec, text, place / name, progress=progress)
+    checkpoints = {name: tuple(run.checkpoints()) for name, run in runs.items()}
     return Twins(
-        metrics=tuple(row for run in runs.values() for row in run.metrics),
-        checkpoints={name: tuple(run.checkpoints) for name, run in runs.items()},
+        metrics=tuple(row for run in runs.values() for row in run.rows()),
+        checkpoints=checkpoints,
         folder=place,
         models=models,
-        settings=settings,
-        hashes=_hashes(runs, text),
+        settings=runs["tied"].manifest["settings"],
+        hashes={"corpus": text.sha256, **_hashes(checkpoints)},
     )
 
 
-def _settings(
-    config: TrainingConfig, corpus: Corpus, plugs: Sequence[Intervention], share_start: bool
-) -> dict[str, Any]:
-    return config.to_dict() | {
-        "corpus": corpus.name,
-        "corpus_tokens": len(corpus.ids),
-        "interventions": [type(plug).__name__ for plug in plugs],
-        "share_start": share_start,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-    }
-
-
-def _hashes(runs: Mapping[str, Run], corpus: Corpus) -> dict[str, str]:
-    untied, tied = runs["untied"].checkpoints[-1], runs["tied"].checkpoints[-1]
-    return {
-        "corpus": corpus.sha256,
-        "input": tensor_hash(untied.input),
-        "output": tensor_hash(untied.output),
-        "tied": tensor_hash(tied.input),
-    }
+def _hashes(checkpoints: Mapping[str, tuple[Checkpoint, ...]]) -> dict[str, str]:
+    untied, tied = checkpoints["untied"][-1], checkpoints["tied"][-1]
+    matrices = {"input": untied.input, "output": untied.output, "tied": tied.input}
+    return {name: tensor_hash(matrix) for name, matrix in matrices.items()}

@@ -1,44 +1,69 @@
 import math
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
-from embtie_widgets.errors import Cancelled, EmbtieError
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus
 from embtie_widgets.training.engine import Run, build_model, held_out_loss
+from embtie_widgets.training.interventions import Intervention
+from embtie_widgets.training.presets import PRESETS, preset
+from tests.training.running import finish, trained
+
+DROPPED = {"model_type": "gpt2", "n_embd": 12, "n_layer": 1, "n_head": 2, "vocab_size": 48}
+SMALL = {
+    "hidden_size": 12,
+    "intermediate_size": 16,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+}
 
 
-def trained(recipe: TrainingConfig, corpus: Corpus, *, tied: bool = True) -> Run:
-    run = Run(recipe, build_model(recipe, tied=tied, seed=1), corpus)
-    run.train()
-    return run
+def small(name: str) -> dict[str, Any]:
+    """A preset of 48 tokens, no wider than a test needs."""
+    chosen = preset(name, 48, 16)
+    narrow = {"n_embd": 12, "n_head": 2} if "n_embd" in chosen else SMALL
+    return chosen | {key: value for key, value in narrow.items() if key in chosen}
+
+
+def parameters(run: Run) -> list[Tensor]:
+    return [parameter.detach() for parameter in run.model.parameters()]
+
+
+class Splits(Intervention):
+    splits = True
 
 
 def test_the_same_run_twice_gives_the_same_bits(recipe: TrainingConfig, corpus: Corpus) -> None:
     one, other = trained(recipe, corpus), trained(recipe, corpus)
-    assert one.metrics == other.metrics
-    for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True):
-        assert torch.equal(a, b)
+    assert one.rows == other.rows
+    assert all(map(torch.equal, parameters(one.run), parameters(other.run)))
 
 
 def test_another_seed_gives_other_batches(recipe_of: Any, corpus: Corpus) -> None:
-    assert trained(recipe_of(seed=7), corpus).metrics != trained(recipe_of(seed=8), corpus).metrics
+    assert trained(recipe_of(seed=7), corpus).rows != trained(recipe_of(seed=8), corpus).rows
 
 
+@pytest.mark.parametrize("plugs", [(), (Splits(),)], ids=["plain", "split"])
 @pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("name", PRESETS)
 def test_the_loop_is_plain_transformers_and_adamw(
-    recipe: TrainingConfig, corpus: Corpus, tied: bool
+    recipe_of: Any, corpus: Corpus, name: str, tied: bool, plugs: tuple[Intervention, ...]
 ) -> None:
-    run = trained(recipe, corpus, tied=tied)
+    recipe = recipe_of(model=small(name), steps=20, precision="float64", log_every=1)
+    done = trained(recipe, corpus, plugs, tied=tied)
     model = build_model(recipe, tied=tied, seed=1)
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
     )
+    losses = []
     for step in range(1, recipe.steps + 1):
-        window = run.batches[step]
+        window = done.run.batches[step]
         logits = model(input_ids=window[:, :-1]).logits
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), window[:, 1:].flatten())
         optimiser.zero_grad()
@@ -46,52 +71,61 @@ def test_the_loop_is_plain_transformers_and_adamw(
         torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
         optimiser.param_groups[0]["lr"] = recipe.learning_rate(step)
         optimiser.step()
-    assert run.metrics[-1]["loss"] == pytest.approx(loss.item(), rel=1e-6)
-    for a, b in zip(run.model.parameters(), model.parameters(), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] - 0.1
+    assert [row["loss"] for row in done.rows] == pytest.approx(losses, rel=1e-9, abs=0)
+    for a, b in zip(parameters(done.run), model.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_splitting_the_gradient_changes_no_bit_and_leaves_the_model_tied(
+    recipe: TrainingConfig, corpus: Corpus, tied: bool
+) -> None:
+    plain, split = (trained(recipe, corpus, plugs, tied=tied) for plugs in ((), (Splits(),)))
+    assert plain.rows == split.rows
+    assert all(map(torch.equal, parameters(plain.run), parameters(split.run)))
+    model = split.run.model
+    shared = model.get_input_embeddings().weight is model.get_output_embeddings().weight
+    assert shared == tied
 
 
 def test_training_lowers_the_loss_from_that_of_a_guess(recipe_of: Any, corpus: Corpus) -> None:
-    run = trained(recipe_of(steps=80, lr=2e-2), corpus)
-    assert run.metrics[0]["loss"] == pytest.approx(math.log(48), abs=0.3)
-    assert held_out_loss(run.model, corpus, batch=4, length=8) < 2.5
+    done = trained(recipe_of(steps=80, lr=2e-2), corpus)
+    assert done.rows[0]["loss"] == pytest.approx(math.log(48), abs=0.3)
+    assert held_out_loss(done.run.model, corpus, batch=4, length=8) < 2.5
 
 
-def test_rows_are_kept_at_the_interval_and_at_both_ends(recipe_of: Any, corpus: Corpus) -> None:
-    rows = trained(recipe_of(steps=7, log_every=3), corpus).metrics
+def test_rows_are_logged_at_the_interval_and_at_both_ends(recipe_of: Any, corpus: Corpus) -> None:
+    rows = trained(recipe_of(steps=7, log_every=3), corpus).rows
     assert [row["step"] for row in rows] == [1, 3, 6, 7]
     assert set(rows[0]) == {"step", "run", "loss", "lr", "gradient_norm"}
 
 
-def test_checkpoints_are_copies_from_the_steps_asked_for(recipe_of: Any, corpus: Corpus) -> None:
-    run = trained(recipe_of(checkpoints=(0, 2, 99)), corpus, tied=False)
-    assert [kept.step for kept in run.checkpoints] == [0, 2, 6]
-    start = build_model(run.config, tied=False, seed=1)
-    assert torch.equal(run.checkpoints[0].input, start.get_input_embeddings().weight)
-    assert torch.equal(run.checkpoints[-1].output, run.model.get_output_embeddings().weight)
-    assert not torch.equal(run.checkpoints[0].input, run.checkpoints[1].input)
-
-
-def test_a_tied_checkpoint_holds_one_matrix_twice(recipe: TrainingConfig, corpus: Corpus) -> None:
-    kept = trained(recipe, corpus).checkpoints[-1]
-    assert kept.input is kept.output
-
-
-def test_cancelling_stops_at_once_and_the_run_can_go_on(
-    recipe: TrainingConfig, corpus: Corpus
+@pytest.mark.parametrize("model", [None, DROPPED], ids=["no dropout", "dropout"])
+def test_a_run_that_goes_on_from_its_state_ends_with_the_same_bits(
+    recipe_of: Any, corpus: Corpus, model: dict[str, Any] | None
 ) -> None:
-    def stop(stage: str, done: int, total: int) -> None:
-        assert total == recipe.steps
-        if done == 4:
-            raise Cancelled
+    recipe = recipe_of() if model is None else recipe_of(model=model)
+    whole = trained(recipe, corpus)
+    first = Run(recipe, build_model(recipe, tied=True, seed=1), corpus)
+    for _ in range(3):
+        first.advance()
+    torch.rand(5)  # whoever draws between the two changes nothing
+    second = Run(recipe, build_model(recipe, tied=True, seed=2), corpus, "tied")
+    second.load_state_dict(first.state_dict())
+    assert [row["step"] for row in finish(second)] == [4, 6]
+    assert all(map(torch.equal, parameters(second), parameters(whole.run)))
 
-    run = Run(recipe, build_model(recipe, tied=True, seed=1), corpus)
-    with pytest.raises(Cancelled):
-        run.train(stop)
-    assert run.done == 4
-    assert [row["step"] for row in run.metrics] == [1, 2, 4]
-    run.train()
-    assert run.metrics == trained(recipe, corpus).metrics
+
+def test_dropout_differs_from_step_to_step_and_not_from_run_to_run(
+    recipe_of: Any, corpus: Corpus
+) -> None:
+    recipe = recipe_of(model=DROPPED, steps=2, lr=0.0, log_every=1)
+    same = Corpus(np.tile(np.arange(9), 60))
+    one, other = trained(recipe, same).rows, trained(recipe, same).rows
+    assert one == other
+    assert one[0]["loss"] != one[1]["loss"]
 
 
 def test_training_leaves_the_users_random_numbers_alone(
@@ -102,6 +136,18 @@ def test_training_leaves_the_users_random_numbers_alone(
     torch.manual_seed(0)
     trained(recipe, corpus)
     assert torch.equal(torch.rand(3), wanted)
+
+
+def test_a_model_built_while_another_trains_starts_as_it_would_alone(
+    recipe_of: Any, corpus: Corpus
+) -> None:
+    recipe = recipe_of(model=DROPPED, steps=60)
+    alone = build_model(recipe, tied=True, seed=3).get_input_embeddings().weight
+    training = threading.Thread(target=trained, args=(recipe, corpus))
+    training.start()
+    built = [build_model(recipe, tied=True, seed=3) for _ in range(5)]
+    training.join()
+    assert all(torch.equal(each.get_input_embeddings().weight, alone) for each in built)
 
 
 def test_ids_without_a_row_are_refused(recipe: TrainingConfig) -> None:
@@ -127,9 +173,34 @@ def test_a_device_that_is_not_there_is_refused(recipe_of: Any, corpus: Corpus) -
         Run(recipe, build_model(recipe, tied=True, seed=1), corpus)
 
 
+def test_float64_is_refused_where_the_device_lacks_it(
+    recipe_of: Any, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("embtie_widgets.training.engine.pick_device", lambda _: torch.device("mps"))
+    recipe = recipe_of(precision="float64", device="mps")
+    with pytest.raises(EmbtieError, match="float64"):
+        Run(recipe, build_model(recipe, tied=True, seed=1), corpus)
+
+
+def test_mixed_precision_is_near_float32_and_keeps_float32_weights(
+    recipe_of: Any, corpus: Corpus
+) -> None:
+    exact, mixed = (
+        trained(recipe_of(precision=name), corpus, (Splits(),)) for name in ("auto", "bfloat16")
+    )
+    assert exact.run.precision == "float32"
+    assert mixed.run.precision == "bfloat16"
+    assert mixed.rows != exact.rows
+    losses = [[row["loss"] for row in one.rows] for one in (mixed, exact)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-2)
+    assert {parameter.dtype for parameter in parameters(mixed.run)} == {torch.float32}
+
+
 @pytest.mark.gpu
 def test_the_same_run_twice_on_cuda_gives_the_same_bits(recipe_of: Any, corpus: Corpus) -> None:
     if not torch.cuda.is_available():
         pytest.skip("there is no CUDA device here")
     recipe = recipe_of(device="cuda")
-    assert trained(recipe, corpus).metrics == trained(recipe, corpus).metrics
+    one, other = (trained(recipe, corpus, (Splits(),)) for _ in range(2))
+    assert one.rows == other.rows
+    assert one.run.precision == "bfloat16"

@@ -1,10 +1,8 @@
-import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from torch import Tensor
@@ -14,8 +12,8 @@ import embtie_widgets as ew
 from embtie_widgets.errors import Cancelled
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus
-from embtie_widgets.training.interventions import Intervention, Step
-from embtie_widgets.training.store import read_checkpoints
+from embtie_widgets.training.interventions import InputScaling, Intervention, Step
+from embtie_widgets.training.run_store import RunStore
 from embtie_widgets.training.twins import build_twins
 
 FAMILIES = {
@@ -88,16 +86,22 @@ def test_twins_twice_are_the_same_twins(
     assert one.hashes["tied"] != one.hashes["input"]
 
 
-def test_the_folder_holds_what_the_result_holds(tiny_twins: Any) -> None:
-    frame = pd.read_csv(tiny_twins.folder / "metrics.csv")
-    assert frame["loss"].tolist() == [row["loss"] for row in tiny_twins.metrics]
-    stored = read_checkpoints(tiny_twins.folder / "checkpoints")
-    assert list(stored) == [0, 10, 30]
-    assert torch.equal(stored[10]["tied"], tiny_twins.checkpoints["tied"][1].input)
-    assert torch.equal(stored[30]["output"], tiny_twins.checkpoints["untied"][2].output)
-    settings = json.loads((tiny_twins.folder / "settings.json").read_text())
-    assert settings["steps"] == 30
-    assert settings["share_start"] is False
+def test_each_twin_has_a_folder_that_holds_what_the_result_holds(tiny_twins: Any) -> None:
+    runs = {name: RunStore.open(tiny_twins.folder / name) for name in ("untied", "tied")}
+    assert [row for run in runs.values() for row in run.rows()] == list(tiny_twins.metrics)
+    for name, run in runs.items():
+        assert [kept.step for kept in run.checkpoints()] == [0, 10, 30]
+        for a, b in zip(run.checkpoints(), tiny_twins.checkpoints[name], strict=True):
+            assert torch.equal(a.output, b.output)
+    settings = runs["tied"].manifest["settings"]
+    assert (settings["steps"], settings["share_start"]) == (30, False)
+    assert settings == tiny_twins.settings
+
+
+def test_each_twin_is_a_series_of_checkpoints(tiny_twins: Any) -> None:
+    series = ew.load_series(str(tiny_twins.folder / "untied"))
+    assert [revision.step for revision in series.revisions] == [0, 10, 30]
+    assert torch.equal(series.loaded[1].output, tiny_twins.checkpoints["untied"][1].output)
 
 
 def test_the_saved_models_load_with_their_tokenizer(tiny_twins: Any) -> None:
@@ -114,18 +118,31 @@ def test_twins_learn(tiny_twins: Any) -> None:
     assert (by_run.last() < by_run.first() - 0.5).all()
 
 
-def test_cancelled_twins_leave_what_was_logged_in_the_folder(
+def test_cancelled_twins_go_on_where_they_were_and_end_with_the_same_bits(
     recipe: TrainingConfig, corpus: Corpus, tmp_path: Path
 ) -> None:
+    seen: list[tuple[str, int]] = []
+
     def stop(stage: str, done: int, total: int) -> None:
-        if stage == "training tied" and done == 3:
+        seen.append((stage, done))
+        if (stage, done) == ("training tied", 3) and len(seen) < 12:
             raise Cancelled
 
+    def again() -> Any:
+        return ew.train_twins(recipe, corpus, 6, [InputScaling(2.0)], folder=place, progress=stop)
+
+    place = tmp_path / "broken"
     with pytest.raises(Cancelled):
-        ew.train_twins(recipe, corpus, folder=tmp_path, progress=stop)
-    frame = pd.read_csv(tmp_path / "metrics.csv")
-    assert frame.groupby("run")["step"].max().to_dict() == {"untied": 6, "tied": 2}
-    assert set(read_checkpoints(tmp_path / "checkpoints")[0]) == {"input", "output", "tied"}
+        again()
+    states = [RunStore.open(place / name).manifest["state"] for name in ("untied", "tied")]
+    assert states == ["done", "stopped"]
+    assert [row["step"] for row in RunStore.open(place / "tied").rows()] == [1, 2]
+    twins = again()
+    assert [done for stage, done in seen if stage == "training untied"] == [1, 2, 3, 4, 5, 6]
+    assert [done for stage, done in seen if stage == "training tied"] == [1, 2, 3, 4, 5, 6]
+    place = tmp_path / "whole"
+    whole = again()
+    assert (twins.metrics, twins.hashes) == (whole.metrics, whole.hashes)
 
 
 def test_a_transformers_configuration_and_plain_text_are_enough(tmp_path: Path) -> None:
@@ -184,3 +201,25 @@ def test_the_hashes_are_those_of_the_saved_models_when_loaded(tiny_twins: Any) -
     untied = ew.load(tiny_twins.folder / "untied").hashes
     assert untied == {role: tiny_twins.hashes[role] for role in ("input", "output")}
     assert ew.load(tiny_twins.folder / "tied").hashes["input"] == tiny_twins.hashes["tied"]
+
+
+def test_the_name_of_a_preset_is_enough(tmp_path: Path) -> None:
+    ids = torch.randint(4096, (1, 300))
+    twins = ew.train_twins("nano-gpt2", ids, 1, folder=tmp_path)
+    assert twins.settings["model"]["model_type"] == "gpt2"
+    assert twins.models["tied"].get_input_embeddings().weight.shape == (4096, 128)
+
+
+def test_what_a_shared_start_pretends_is_there_before_any_training(
+    recipe_of: Any, corpus: Corpus, tmp_path: Path
+) -> None:
+    """The two matrices look alike after a few steps because they were equal, not by learning."""
+    near = {}
+    for share in (False, True):
+        twins = ew.train_twins(
+            recipe_of(lr=1e-3), corpus, share_start=share, folder=tmp_path / str(share)
+        )
+        untied, tied = (twins.checkpoints[name][-1].input for name in ("untied", "tied"))
+        near[share] = torch.cosine_similarity(untied, tied).mean()
+    assert near[True] > 0.9
+    assert abs(near[False]) < 0.3
