@@ -54,9 +54,9 @@ class RunRecorder(TrainerCallback):
     tokens       a tokenizer, or the tokens by row; a Trainer's own where it has one
     counts       (V,) how often each token stands in the training text, for bands of frequency
 
-    With a Trainer: `Trainer(..., callbacks=[RunRecorder(folder)])`.  In a loop of your own: `attach`
-    once, `observe` each step after the backward pass and before clipping and the update, `detach`
-    at the end.  With several processes each of them records, and the first writes.
+    With a Trainer: `Trainer(..., callbacks=[RunRecorder(folder)])`.  In a loop of your own:
+    `attach` once, `observe` each step after the backward pass and before clipping and the update,
+    `detach` at the end.  With several processes each of them records, and the first writes.
 
     A row of step n has the gradient of the step, and the loss, logits and matrices before its
     update.  The training is left as it is, bit for bit, and goes on whatever becomes of the record.

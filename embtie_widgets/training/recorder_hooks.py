@@ -178,13 +178,13 @@ class StepCapture:
     @_caught
     def _row_gradients(self, ids: Tensor, module: Any, gradients: Any) -> None:
         ids, gradient = ids.reshape(-1), gradients[0].reshape(ids.numel(), -1)
-        self.proxy += torch.linalg.vector_norm(gradient, dtype=self.fine).square()
         self.seen[ids] = True
         self.calls["lookup"] += 1
         padding = getattr(module, "padding_idx", None)
-        if padding is not None:  # autograd gives the padding row nothing
+        if padding is not None:  # its row learns nothing by the input
             known = ids != padding
             ids, gradient = ids[known], gradient[known]
+        self.proxy += torch.linalg.vector_norm(gradient, dtype=self.fine).square()
         if len(self.input_part):
             scatter_rows(ids, gradient, len(self.input_part), self.input_part)
         self.input_product.index_add_(0, ids, gradient.to(self.dtype) @ self.probe)

@@ -17,13 +17,13 @@ _ROUGH = 0.1  # of a matrix or a head in half precision
 
 def parts_of(caught: StepCapture) -> tuple[Tensor, Tensor] | None:
     """Input and output part (V, d) of the step, with the loss's scale taken out; None where a
-    matrix is not trained, or there is but one.
+    matrix is not trained, or there is but one, or the two have no sum.
 
     The check comes first: it needs the whole gradient, from which the output part is made.
     """
     matrices, whole = caught.matrices, caught.whole
     if not matrices.shared:
-        if set(whole) < {"input", "output"} or matrices.output is None:
+        if len(whole) < 2 or whole["input"].shape != whole["output"].shape:
             return None
         return whole["input"] / caught.scale, whole["output"] / caught.scale
     if "input" not in whole:

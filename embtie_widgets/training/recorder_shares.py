@@ -5,6 +5,8 @@ that waits for another that never comes would stop somebody's training; so who r
 on at the start, within a time, and at each recorded step all first say whether they caught it.
 """
 
+from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from itertools import count
@@ -16,7 +18,7 @@ from embtie_widgets.training.recorder_hooks import StepCapture
 
 ALONE, TOGETHER, ABSENT = "alone", "together", "absent"
 _PATIENCE = timedelta(seconds=30)
-_attached = count()
+_attached: defaultdict[str, Iterator[int]] = defaultdict(count)
 
 
 def rank() -> int:
@@ -29,15 +31,16 @@ def processes() -> int:
     return distributed.get_world_size() if _many() else 1
 
 
-def agree(patience: timedelta = _PATIENCE) -> str:
+def agree(run: str) -> str:
     """How this process records: TOGETHER with all, ALONE as the first, or ABSENT.
 
-    Each process calls it as often as the others.  The first is alone where it is the only one, or
-    another does not come in time: its recorder may stand behind an "is main process".
+    Each process calls it as often as the others for a run of that name.  The first is alone where
+    it is the only one, or another does not come in time: its recorder may stand behind an "is main
+    process".
     """
-    number = next(_attached)
     if processes() == 1:
         return ALONE
+    number = f"{run}/{next(_attached[run])}"
     store = distributed.distributed_c10d._get_default_store()
     places = [f"embtie/{number}/{other}" for other in range(processes())]
     store.set(places[rank()], "here")
@@ -45,12 +48,12 @@ def agree(patience: timedelta = _PATIENCE) -> str:
     if rank() == 0:
         how = ALONE
         with suppress(RuntimeError):  # what a store raises when the time is over
-            store.wait(places, patience)
+            store.wait(places, _PATIENCE)
             how = TOGETHER
         store.set(decision, how)
         return how
     try:
-        store.wait([decision], 2 * patience)
+        store.wait([decision], 2 * _PATIENCE)
     except RuntimeError:
         return ABSENT
     return TOGETHER if store.get(decision) == TOGETHER.encode() else ABSENT

@@ -57,7 +57,9 @@ class Recording:
         if rank() == 0:
             self.writer = RunWriter(plan, model, self.matrices, done, of, about or {})
             _tell_moved(plan, self.writer)
-        self._how = agree()  # behind all that can fail: the others count on who takes part
+        self._how = agree(
+            f"{plan.folder.name}/{plan.name}"
+        )  # behind all that can fail: the others count on who takes part
         if self.writer is not None and processes() > 1:
             with self._quiet():
                 self.writer.add_settings(processes=processes(), recorded_by=self._how)
