@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embtie_widgets.app.dashboard import dashboard
     from embtie_widgets.errors import EmbtieError
+    from embtie_widgets.jobs.drift_calls import drift
     from embtie_widgets.jobs.families import supported_families
     from embtie_widgets.jobs.lens_calls import lens, load_lens, train_lens
     from embtie_widgets.jobs.run import run
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         AlignRequest,
         CheckpointsRequest,
         CorpusRef,
+        DriftRequest,
         GeometryRequest,
         GradientFlowRequest,
         LensRequest,
@@ -56,6 +58,7 @@ _HOME = {
     "CheckpointsPanel": "panels.checkpoints",
     "CheckpointsRequest": "requests",
     "CorpusRef": "requests",
+    "DriftRequest": "requests",
     "EmbtieError": "errors",
     "GeometryPanel": "panels.geometry",
     "GeometryRequest": "requests",
@@ -77,6 +80,7 @@ _HOME = {
     "center": "measures.means",
     "cka": "measures.cka",
     "dashboard": "app.dashboard",
+    "drift": "jobs.drift_calls",
     "isotropy": "measures.isotropy",
     "knn_overlap": "measures.neighbours",
     "lens": "jobs.lens_calls",
@@ -103,6 +107,7 @@ __all__ = [
     "CheckpointsPanel",
     "CheckpointsRequest",
     "CorpusRef",
+    "DriftRequest",
     "EmbtieError",
     "GeometryPanel",
     "GeometryRequest",
@@ -124,6 +129,7 @@ __all__ = [
     "center",
     "cka",
     "dashboard",
+    "drift",
     "isotropy",
     "knn_overlap",
     "lens",

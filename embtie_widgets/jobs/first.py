@@ -22,6 +22,7 @@ _DATA = Path(__file__).parents[1] / "data"
 FILES = {
     "align": "first_result.npz",
     "checkpoints": "first_checkpoints.npz",
+    "drift": "first_drift.npz",
     "geometry": "first_geometry.npz",
     "lens": "first_lens.npz",
     "norm-frequency": "first_norms.npz",

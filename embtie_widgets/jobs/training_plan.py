@@ -23,7 +23,7 @@ from embtie_widgets.training.texts import corpus_for
 
 TIED, UNTIED = "tied", "untied"
 SERVED_STEPS, SERVED_TOKENS = 2_000, 8_192
-_PARTS, _EARLY = 12, (48, 24)
+_PARTS = 12
 _LEAST_KEPT, _KEPT_BYTES = 3, 2**28
 
 
@@ -114,11 +114,12 @@ def _config(request: TrainingRequest, rows: int) -> TrainingConfig:
 
 
 def checkpoint_steps(steps: int, size: int) -> tuple[int, ...]:
-    """The start, the end, and steps between, some of them early; fewer where each takes more
-    bytes."""
+    """The start, the end, steps between at equal distances, and before the first of these 1, 2, 5,
+    10, 20, ..., since much turns early; fewer where each takes more bytes."""
     most = max(_LEAST_KEPT, _KEPT_BYTES // size)
-    even = [steps * part // _PARTS for part in range(_PARTS + 1)]
-    found = sorted({*even, *(steps // part for part in _EARLY)})
+    even = {steps * part // _PARTS for part in range(_PARTS + 1)}
+    early = {ones * 10**zeros for zeros in range(6) for ones in (1, 2, 5)}
+    found = sorted(even | {step for step in early if step < steps // _PARTS})
     if len(found) <= most:
         return tuple(found)
     return tuple(found[place * (len(found) - 1) // (most - 1)] for place in range(most))

@@ -118,15 +118,15 @@ class Pictures:
     """Hands partial results on: the first at once, then every half a second, or less often where
     they take long to make and to draw."""
 
-    def __init__(self, progress: Progress, make: Callable[[RunStore], Any]) -> None:
+    def __init__(self, progress: Progress, make: Callable[[Any], Any]) -> None:
         self._progress, self._make, self._next = progress, make, 0.0
 
-    def __call__(self, store: RunStore) -> None:
-        """The run has grown."""
+    def __call__(self, grown: Any) -> None:
+        """What has grown, a run say, for `make` to make a result of."""
         begun = time.monotonic()
         if begun < self._next:
             return
-        hand_on(self._progress, self._make(store))
+        hand_on(self._progress, self._make(grown))
         now = time.monotonic()
         self._next = now + max(_PICTURE_SECONDS, _WORTH * (now - begun))
 

@@ -4,6 +4,7 @@ the command line reads, the cache is keyed by and every export contains."""
 from embtie_widgets.requests.align import MAPS, AlignRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.corpus import CorpusRef
+from embtie_widgets.requests.drift import DriftRequest
 from embtie_widgets.requests.geometry import GeometryRequest
 from embtie_widgets.requests.gradient import GradientFlowRequest
 from embtie_widgets.requests.lens import LensRequest
@@ -23,6 +24,7 @@ __all__ = [
     "AlignRequest",
     "CheckpointsRequest",
     "CorpusRef",
+    "DriftRequest",
     "GeometryRequest",
     "GradientFlowRequest",
     "LensRequest",

@@ -10,6 +10,7 @@ from typing import Any
 
 from embtie_widgets.requests.align import AlignRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
+from embtie_widgets.requests.drift import DriftRequest
 from embtie_widgets.requests.geometry import GeometryRequest
 from embtie_widgets.requests.gradient import GradientFlowRequest
 from embtie_widgets.requests.lens import LensRequest
@@ -74,6 +75,15 @@ KINDS: dict[str, Kind] = {
             estimate="embtie_widgets.jobs.listing:estimate_checkpoints",
             page="embtie_widgets.charts.checkpoints:page",
             text="embtie_widgets.charts.checkpoints:text",
+        ),
+        Kind(
+            DriftRequest,
+            run="embtie_widgets.jobs.drift:run_drift",
+            look="embtie_widgets.jobs.drift:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.drift_cost:estimate_drift",
+            page="embtie_widgets.charts.drift:page",
+            text="embtie_widgets.charts.drift:text",
         ),
         Kind(
             GeometryRequest,

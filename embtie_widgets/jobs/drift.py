@@ -1,0 +1,239 @@
+"""From a DriftRequest to a DriftReport: a model's checkpoints, twins in training, or a record."""
+
+from collections.abc import Callable, Iterator
+from pathlib import PurePath
+
+from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.jobs.cache import kept_or_made, latest
+from embtie_widgets.jobs.checkpoints import chosen_of, listed_for
+from embtie_widgets.jobs.drift_report import Growing, RunMeter, logged_drift, rows_of_loaded, whole
+from embtie_widgets.jobs.estimate import timed
+from embtie_widgets.jobs.following import Watched, follow
+from embtie_widgets.jobs.recorded import recorded_drift, recorded_path
+from embtie_widgets.jobs.training_cost import training_work
+from embtie_widgets.jobs.training_plan import TIED, UNTIED, Plan, open_plan
+from embtie_widgets.jobs.training_rows import rows_of_run
+from embtie_widgets.jobs.training_runs import Pictures
+from embtie_widgets.measures.drift import DriftMeter
+from embtie_widgets.progress import Progress, silent
+from embtie_widgets.requests import CheckpointsRequest, DriftRequest, ModelRef
+from embtie_widgets.requests.corpus import BUNDLED, OWN
+from embtie_widgets.requests.mapping import columns_of
+from embtie_widgets.results.checkpoints import Checkpoint
+from embtie_widgets.results.drift import DriftReport
+from embtie_widgets.sources.load import last_step, load
+from embtie_widgets.sources.loaded import Loaded
+from embtie_widgets.sources.permission import run_path
+from embtie_widgets.sources.revisions import Revision
+from embtie_widgets.sources.series import each, is_remote
+from embtie_widgets.training.run_store import RunStore
+
+ORDER = (UNTIED, TIED)
+
+
+def run_drift(request: DriftRequest, progress: Progress = silent) -> DriftReport:
+    """Say how far the rows have turned in what the request names."""
+    return _SOURCES[request.source](request, progress)
+
+
+def look_up(request: DriftRequest) -> DriftReport | None:
+    """What an earlier run has left: of models on the hub, the result that came last; of a training,
+    where both of its runs are there, and the text ships with embtie."""
+    if request.source == "model" and all(is_remote(ref.ref) for ref in request.models):
+        found: DriftReport | None = latest(request)
+        return found
+    return _known_training(request) if request.source == "train" else None
+
+
+# Checkpoints of models.
+
+
+def _of_models(request: DriftRequest, progress: Progress) -> DriftReport:
+    growing, errors = Growing(request), list[EmbtieError]()
+    names = _named(request.models)
+    for name, model in names.items():
+        try:
+            _series(growing, name, model, request, progress)
+        except Interrupted:
+            raise
+        except EmbtieError as error:
+            growing.failed[name] = str(error)
+            errors.append(error)
+    made = whole(growing, errors)
+    if made.failed:
+        return made
+    kept: DriftReport = kept_or_made(request, made.hashes, lambda: made)
+    return kept
+
+
+def _named(models: tuple[ModelRef, ...]) -> dict[str, ModelRef]:
+    """By name; of a path its last part alone, with a number where two have the same."""
+    found: dict[str, ModelRef] = {}
+    for model in models:
+        name = model.ref if is_remote(model.ref) else PurePath(model.ref.rstrip("\\/")).name
+        found[name if name not in found else f"{name} (2)"] = model
+    return found
+
+
+def _series(
+    growing: Growing, name: str, model: ModelRef, request: DriftRequest, progress: Progress
+) -> None:
+    """One model, checkpoint by checkpoint; those that cannot be read are left out and told."""
+    meter: DriftMeter | None = None
+    why: list[str] = []
+    show = Pictures(progress, growing.report)
+    for at, loaded in _checkpoints(growing, name, model, request, progress):
+        try:
+            if isinstance(loaded, EmbtieError):
+                raise loaded
+            if meter is None:
+                meter, rows = DriftMeter(loaded.token_counts), rows_of_loaded(loaded)
+            meter.add(at, loaded.input, loaded.output, loaded.hashes, progress)
+        except Interrupted:
+            raise
+        except EmbtieError as error:
+            why.append(error.message)
+            growing.notes.append(f"{name}: {at.name} was left out: {error.message}")
+        else:
+            growing.take(name, meter.result(), rows)
+            show(f"{len(meter):,} checkpoints of {name}")
+    if meter is None or not len(meter):
+        raise EmbtieError(
+            f"None of the checkpoints of '{name}' could be read: {why[0]}",
+            "Check the names of the revisions.",
+        )
+
+
+def _checkpoints(
+    growing: Growing, name: str, model: ModelRef, request: DriftRequest, progress: Progress
+) -> Iterator[tuple[Checkpoint, Loaded | EmbtieError]]:
+    """The chosen ones in order, loaded one at a time; a bundled model ends with itself."""
+    progress(f"listing checkpoints of {name}", 0, 1)
+    asked = CheckpointsRequest(model, request.revisions, request.count)
+    listed, named, notes = listed_for(asked, is_remote(model.ref))
+    growing.notes += [f"{name}: {note}" for note in notes]
+    chosen = chosen_of(listed, named, asked)
+    for revision, loaded in each(model, chosen, progress):
+        yield _place(revision), loaded
+    end = last_step(model.ref)
+    if end is not None and not request.revisions:
+        yield Checkpoint(f"step-{end:06d}", step=end), load(model, progress=progress)
+
+
+def _place(revision: Revision) -> Checkpoint:
+    return Checkpoint(**vars(revision))
+
+
+# Twins that are trained here.
+
+
+def _of_training(request: DriftRequest, progress: Progress) -> DriftReport:
+    plan = open_plan(request, progress)
+    twins = _Twins(request, plan, progress)
+    made: DriftReport = timed(training_work(request, tied=1, untied=1), twins.trained)
+    return made
+
+
+class _Twins:
+    """Both runs of a plan, their drift as far as they have come."""
+
+    def __init__(self, request: DriftRequest, plan: Plan, progress: Progress) -> None:
+        self._plan, self._progress = plan, progress
+        self._growing = Growing(request, plan.rows)
+        self._growing.hashes |= plan.hashes
+
+    def trained(self) -> DriftReport:
+        """The untied run, then the tied one; one that fails leaves the other its curves."""
+        errors = []
+        for name in ORDER:
+            try:
+                self._take(name)
+            except Interrupted:
+                raise
+            except EmbtieError as error:
+                self._growing.failed[name] = str(error)
+                errors.append(error)
+        return whole(self._growing, errors)
+
+    def _take(self, name: str) -> None:
+        meter = RunMeter(self._plan.rows.counts)
+        show = Pictures(self._progress, self._growing.report)
+
+        def grown(store: RunStore) -> None:
+            if meter.take(store):
+                self._growing.take(name, meter.result())
+                show(_how_far(store))
+
+        store = self._plan.run(self._plan.spec(name), self._progress, grown)
+        meter.take(store, self._progress)
+        self._growing.take(name, meter.result())
+        self._growing.notes += store.notes()
+
+
+def _how_far(store: RunStore) -> str:
+    known = store.manifest
+    of = f" of {known['of']:,}" if known["of"] else ""
+    return f"{store.done:,}{of} steps of the {known['name']} run"
+
+
+def _known_training(request: DriftRequest) -> DriftReport | None:
+    if request.tokenizer or request.corpus.ref not in (OWN, BUNDLED):
+        return None
+    plan = open_plan(request)
+    if not all(plan.known(plan.spec(name)) for name in ORDER):
+        return None
+    return _Twins(request, plan, silent).trained()
+
+
+# What is recorded already.
+
+
+def _of_file(request: DriftRequest, progress: Progress) -> DriftReport:
+    progress("reading the recorded file", 0, 1)
+    drift, read = recorded_drift(recorded_path(request.file), columns_of(request.columns))
+    growing = Growing(request)
+    growing.take(read.model or read.name, drift)
+    return growing.report()
+
+
+def _of_run(request: DriftRequest, progress: Progress) -> DriftReport:
+    """A run, or each of several, as it grows."""
+    watched = _Followed(request)
+    found: DriftReport = follow(run_path(request.file), watched.so_far, progress)
+    return found
+
+
+class _Followed:
+    """Runs that somebody else trains, each checkpoint of them compared once."""
+
+    def __init__(self, request: DriftRequest) -> None:
+        self._request = request
+        self._meters: dict[str, RunMeter] = {}
+
+    def so_far(self, runs: list[Watched], progress: str) -> DriftReport | None:
+        """What there is; None while nothing is, and an error where nothing will be."""
+        growing = Growing(self._request)
+        for run in runs:
+            rows = rows_of_run(run.store)
+            meter = self._meters.setdefault(run.name, RunMeter(rows.counts))
+            meter.take(run.store)
+            drift = meter.result() if len(meter) > 1 else logged_drift(run.store)
+            if drift is not None:
+                growing.take(run.name, drift, rows)
+            elif not run.grows:
+                growing.failed[run.name] = _NOTHING.format(name=run.name)
+            growing.notes += run.notes
+        if len(growing):
+            return growing.report(progress)
+        if progress:
+            return None
+        raise EmbtieError(next(iter(growing.failed.values())), "Keep checkpoints of it.")
+
+
+_NOTHING = "The run '{name}' has kept fewer than two checkpoints, and logged no drift."
+_SOURCES: dict[str, Callable[[DriftRequest, Progress], DriftReport]] = {
+    "model": _of_models,
+    "train": _of_training,
+    "file": _of_file,
+    "run": _of_run,
+}
