@@ -163,6 +163,7 @@ def _log(
     if run.keeps:
         store.keep(*matrices_of(run.model, run.done))
     rows.save(at_once=run.keeps)
+    rows.logged = run.done
     if run.keeps and resumable:
         store.save_resume(run.state_dict())
 
@@ -170,17 +171,22 @@ def _log(
 def _stop(run: Run, store: RunStore, rows: "_Rows") -> None:
     """Leave the folder so that the run can go on; why it stopped is told by the error."""
     with suppress(EmbtieError):
-        if run.whole and run.done:
+        # From a step that could not be logged it would go on without it.
+        if run.whole and 0 < run.done == rows.logged:
             rows.save(at_once=True)
             store.save_resume(run.state_dict())
         store.set_state(STOPPED, run.done, notes=list(run.notes))
 
 
 class _Rows:
-    """Writes the numbers per row of the matrix, not more often than is worth it."""
+    """Writes the numbers per row of the matrix, not more often than is worth it.
+
+    logged  the step up to which everything is in the store
+    """
 
     def __init__(self, run: Run, store: RunStore) -> None:
         self._run, self._store, self._next = run, store, 0.0
+        self.logged = run.done
 
     def save(self, *, at_once: bool) -> None:
         if at_once or time.monotonic() >= self._next:
