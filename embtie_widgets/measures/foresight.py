@@ -1,4 +1,4 @@
-"""Whether a model reads from left to right: a lens asks what it knows before the next token."""
+"""Whether a model reads from left to right: asked is what it knows before the next token."""
 
 from typing import Any
 
@@ -33,6 +33,8 @@ def refuse_foresight(model: Any) -> None:
     if apart > max(_LEAST, _STEPS * step) * largest:
         raise EmbtieError(
             f"A {type(model).__name__} looks ahead: what it says at a token depends on tokens that "
-            "come later. The lens is defined for decoders that read from left to right.",
-            "Choose a decoder, such as GPT-2, Pythia or Llama. Alignment and geometry work.",
+            "come later. What is measured on text here is defined for decoders, which read from "
+            "left to right.",
+            "Choose a decoder such as GPT-2, Llama or Pythia. Its embedding matrices can be "
+            "compared all the same.",
         )

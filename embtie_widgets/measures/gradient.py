@@ -63,7 +63,7 @@ def row_products(g_in: Tensor, g_out: Tensor) -> Products:
 
 
 def _products(a: Tensor, b: Tensor) -> Tensor:
-    a, b = _wide(a), _wide(b).to(a.device)
+    a, b = wide(a), wide(b).to(a.device)
     both, dot = a + b, torch.linalg.vecdot
     return torch.stack([dot(a, a), dot(b, b), dot(both, both), dot(a, b)])
 
@@ -129,7 +129,7 @@ def scatter_rows(ids: Tensor, grads: Tensor, rows: int, into: Tensor | None = No
     ids (...), grads (..., d) -> (rows, d), exactly 0 for a token that is not among the ids; in
     float32, or float64 where the gradients are.  With `into` it is added to that.
     """
-    flat = _wide(grads).reshape(-1, grads.shape[-1])
+    flat = wide(grads).reshape(-1, grads.shape[-1])
     if into is None:
         into = flat.new_zeros(rows, flat.shape[1])
     return into.index_add_(0, ids.reshape(-1).to(flat.device), flat.to(into.dtype))
@@ -157,6 +157,6 @@ def moment(kept: Tensor, gradient: Tensor, beta: float, clip: Tensor | float = 1
     return kept.mul_(beta).add_(gradient.to(kept) * ((1 - beta) * clip))
 
 
-def _wide(values: Tensor) -> Tensor:
+def wide(values: Tensor) -> Tensor:
     """In float32 at least."""
     return values if values.dtype in (torch.float32, torch.float64) else values.float()

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.foresight import refuse_foresight
 from embtie_widgets.sources.alone import alone_with
+from embtie_widgets.sources.language_model import headless, refuse_encoders
 from embtie_widgets.sources.live import layout_of
 from embtie_widgets.sources.offloaded import at_hand
 from embtie_widgets.sources.readout import Readout, measure_readout
@@ -123,19 +123,11 @@ class Head:
 
 def refuse_others(model: Any) -> None:
     """An EmbtieError for what is no decoder with a head."""
-    kind = type(model).__name__
-    if getattr(model.config, "is_encoder_decoder", False):
-        raise EmbtieError(
-            f"A {kind} reads one text with its encoder and writes another with its decoder; the "
-            "lens is defined for decoders that go on with one text.",
-            "Choose a decoder, such as GPT-2, Pythia or Llama. Alignment and geometry work.",
-        )
+    name = type(model).__name__
+    refuse_encoders(model.config, name)
     getter = getattr(model, "get_output_embeddings", None)
     if getter is None or getter() is None:
-        raise EmbtieError(
-            f"A {kind} has no output matrix, so its states cannot be read as tokens.",
-            "Load it with its language-model head, as AutoModelForCausalLM does.",
-        )
+        raise headless(name)
 
 
 def _float32(tensor: Tensor, device: torch.device) -> Tensor:

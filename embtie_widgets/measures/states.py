@@ -59,7 +59,7 @@ def states_of(
     """
     refuse_others(model)
     runs = [np.asarray(piece, dtype=np.int64).reshape(-1) for piece in pieces]
-    _check(model, runs)
+    check_pieces(model, runs)
     reader = _Reader(model)
     at_once = tokens_at_once or reader.tokens_at_once
     done, total = 0, sum(map(len, runs))
@@ -92,7 +92,8 @@ def batches(lengths: Sequence[int], tokens_at_once: int) -> list[list[int]]:
     return made
 
 
-def _check(model: Any, runs: Sequence[Ids]) -> None:
+def check_pieces(model: Any, runs: Sequence[Ids]) -> None:
+    """An EmbtieError for runs of token ids that the model cannot read."""
     longest = max(map(len, runs), default=0)
     if not longest:
         raise EmbtieError("There is no token to read.", "Give a longer text.")

@@ -59,17 +59,23 @@ def decoder_class(built: Any, named: str | None, name: str) -> Any:
 
 def refuse_others(built: Any, name: str) -> None:
     """An EmbtieError for what reads its text in another way than from left to right."""
-    if getattr(built, "is_encoder_decoder", False):
-        raise EmbtieError(
-            f"'{name}' is an encoder-decoder model, whose text goes through two stacks of layers; "
-            "what the layers say about the next token is read from decoders alone.",
-            f"{_WHICH} {_MATRICES}",
-        )
+    refuse_encoders(built, name)
     masked = type(built) in transformers().MODEL_FOR_MASKED_LM_MAPPING
     if masked and not any(getattr(built, word, False) for word in ("is_decoder", "causal")):
         raise EmbtieError(
             f"'{name}' is a masked language model: it sees the tokens on both sides, and says "
             "nothing about the next one.",
+            f"{_WHICH} {_MATRICES}",
+        )
+
+
+def refuse_encoders(config: Any, name: str) -> None:
+    """An EmbtieError for a model with two stacks of layers."""
+    if getattr(config, "is_encoder_decoder", False):
+        raise EmbtieError(
+            f"'{name}' is an encoder-decoder model: it reads one text with its encoder and writes "
+            "another with its decoder. What is measured on text here is defined for decoders, "
+            "which go on with one text.",
             f"{_WHICH} {_MATRICES}",
         )
 
