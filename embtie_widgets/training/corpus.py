@@ -16,6 +16,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from embtie_widgets.errors import EmbtieError
 
 END_OF_TEXT = "<|endoftext|>"
+_ENDS = (END_OF_TEXT, "<|end_of_text|>", "</s>", "<eos>")
 DOCUMENT_CHARACTERS = 20_000
 Ids = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -109,12 +110,18 @@ def corpus_from_text(text: str, vocab_size: int, name: str = "text") -> Corpus:
 
 
 def corpus_from_documents(documents: Sequence[str], tokenizer: Tokenizer, name: str) -> Corpus:
-    """Encode, with the end-of-text token after each document where the tokenizer has it."""
-    end = tokenizer.token_to_id(END_OF_TEXT)
+    """Encode, with the end-of-text token after each document where the tokenizer has one."""
+    end = end_of_text(tokenizer)
     ids: list[int] = []
     for encoding in tokenizer.encode_batch(list(documents), add_special_tokens=False):
         ids += encoding.ids if end is None else [*encoding.ids, end]
     return Corpus(np.array(ids, dtype=np.int64), tokenizer, name)
+
+
+def end_of_text(tokenizer: Tokenizer) -> int | None:
+    """The id of the sign that a document ends with, by its usual names."""
+    ids = (tokenizer.token_to_id(name) for name in _ENDS)
+    return next((row for row in ids if row is not None), None)
 
 
 class BatchOrder:

@@ -1,5 +1,6 @@
 """The training loop: one model, one corpus, the plug-ins given, and nothing hidden."""
 
+import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -56,7 +57,7 @@ def _seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
 
 
 def held_out_loss(model: Any, corpus: Corpus, batch: int, length: int) -> float:
-    """Mean next-token cross-entropy in nats over every whole window of the corpus."""
+    """Mean next-token cross-entropy in nats over every whole window of the corpus; NaN for none."""
     total, tokens = 0.0, 0
     with torch.no_grad():
         for window in all_windows(corpus.ids, batch, length):
@@ -64,7 +65,7 @@ def held_out_loss(model: Any, corpus: Corpus, batch: int, length: int) -> float:
             logits = model(input_ids=ids[:, :-1], use_cache=False).logits
             total += float(_cross_entropy(logits, ids[:, 1:])) * ids[:, 1:].numel()
             tokens += ids[:, 1:].numel()
-    return total / max(1, tokens)
+    return total / tokens if tokens else math.nan
 
 
 class Run:
