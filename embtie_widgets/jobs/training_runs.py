@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.errors import Cancelled, EmbtieError, Interrupted
 from embtie_widgets.machine import pick_device
 from embtie_widgets.progress import Progress, hand_on, silent
 from embtie_widgets.sources.place import results_folder
@@ -45,7 +45,7 @@ _POLL_SECONDS = 0.2
 _PICTURE_SECONDS = 0.5
 _WORTH = 5  # a picture takes at most one part in so many of the time
 _DAMAGED = ".damaged"
-_FULL, _LITTLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), 2**20
+_FULL, _LITTLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), 2**26
 
 
 def run_of(
@@ -170,25 +170,18 @@ def _trained(
 
     try:
         return train_run(spec, corpus, folder, watch=grown, resumable=True, progress=progress)
-    except Interrupted:
+    except Cancelled:
         raise
-    except Exception as error:
-        # Each of the libraries that write has a way of its own to say that the disk is full.
-        if not (full := _is_full(error, folder)) and not isinstance(error, OSError):
-            raise
-        raise _not_kept(spec.name, full) from None
+    except (Interrupted, OSError) as error:
+        # The name of a file says nothing to whoever did not choose its folder.
+        raise _not_kept(spec.name, folder, error) from error
 
 
-def _is_full(error: BaseException | None, folder: Path) -> bool:
-    """Whether a disk that is full, or closed to this user, is behind an error."""
+def _not_kept(name: str, folder: Path, error: BaseException | None) -> Interrupted:
+    full = shutil.disk_usage(folder.parent).free < _LITTLE
     while error is not None:
-        if isinstance(error, OSError) and error.errno in _FULL:
-            return True
-        error = error.__cause__ or error.__context__
-    return shutil.disk_usage(folder.parent).free < _LITTLE
-
-
-def _not_kept(name: str, full: bool) -> Interrupted:
+        full = full or getattr(error, "errno", None) in _FULL
+        error = error.__cause__
     what = "The disk is full" if full else "The folder of runs cannot be written"
     return Interrupted(
         f"{what}, so the run '{name}' could not go on.",
@@ -222,7 +215,7 @@ def _lock(folder: Path) -> "Iterator[BaseFileLock]":
     except Timeout:
         pass
     except OSError as error:
-        raise _not_kept(folder.name, _is_full(error, folder)) from None
+        raise _not_kept(folder.name, folder, error) from None
     try:
         yield lock
     finally:

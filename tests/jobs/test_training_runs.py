@@ -234,7 +234,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_later(
 
     def full(self: RunStore, row: Any) -> None:
         if row["step"] == 4:
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise Interrupted("not written") from OSError(errno.ENOSPC, "full")
         append(self, row)
 
     monkeypatch.setattr(RunStore, "append", full)
