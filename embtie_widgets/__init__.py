@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from embtie_widgets.measures.subspaces import subspace_overlap
     from embtie_widgets.panels.alignment import AlignmentPanel
     from embtie_widgets.panels.checkpoints import CheckpointsPanel
+    from embtie_widgets.panels.drift import DriftPanel
     from embtie_widgets.panels.geometry import GeometryPanel
     from embtie_widgets.panels.gradient import GradientFlowPanel
     from embtie_widgets.panels.lens import LensPanel
@@ -58,6 +59,7 @@ _HOME = {
     "CheckpointsPanel": "panels.checkpoints",
     "CheckpointsRequest": "requests",
     "CorpusRef": "requests",
+    "DriftPanel": "panels.drift",
     "DriftRequest": "requests",
     "EmbtieError": "errors",
     "GeometryPanel": "panels.geometry",
@@ -107,6 +109,7 @@ __all__ = [
     "CheckpointsPanel",
     "CheckpointsRequest",
     "CorpusRef",
+    "DriftPanel",
     "DriftRequest",
     "EmbtieError",
     "GeometryPanel",

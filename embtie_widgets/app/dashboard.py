@@ -9,6 +9,7 @@ import ipywidgets as w
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.alignment import AlignmentPanel
 from embtie_widgets.panels.checkpoints import CheckpointsPanel
+from embtie_widgets.panels.drift import DriftPanel
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.geometry import GeometryPanel
 from embtie_widgets.panels.gradient import GradientFlowPanel
@@ -19,6 +20,7 @@ from embtie_widgets.panels.scaling import ScalingPanel
 from embtie_widgets.requests import (
     AlignRequest,
     CheckpointsRequest,
+    DriftRequest,
     GeometryRequest,
     GradientFlowRequest,
     LensRequest,
@@ -54,6 +56,7 @@ TABS = (
     Tab("Lens", LensPanel, LensRequest.kind),
     Tab("Gradient flow", GradientFlowPanel, GradientFlowRequest.kind),
     Tab("Input scaling", ScalingPanel, ScalingRequest.kind),
+    Tab("Drift", DriftPanel, DriftRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
     Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),
 )

@@ -11,9 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embtie_widgets.charts import figures
-from embtie_widgets.charts.drift_lines import ALL, Axis, Line, View, axis_of, called, lines
+from embtie_widgets.charts.drift_lines import (
+    ALL,
+    Axis,
+    Line,
+    View,
+    axis_of,
+    band_choices,
+    called,
+    is_shared,
+    lines,
+    lines_of,
+)
+from embtie_widgets.charts.drift_tokens import columns, has_rows
 from embtie_widgets.charts.drift_words import (
     caption,
+    cautions,
     change_caption,
     headline,
     number,
@@ -29,7 +42,24 @@ from embtie_widgets.results.drift import DriftReport
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["caption", "change", "change_caption", "figure", "headline", "page", "spec", "text"]
+__all__ = [
+    "View",
+    "band_choices",
+    "caption",
+    "cautions",
+    "change",
+    "change_caption",
+    "columns",
+    "figure",
+    "has_rows",
+    "headline",
+    "is_shared",
+    "lines_of",
+    "number",
+    "page",
+    "spec",
+    "text",
+]
 _SAME = "#d64545"
 _ROOM = 0.055  # of the axis, that a tick or a distance needs
 _AIR = 0.02
@@ -183,15 +213,9 @@ def _hover(result: DriftReport | None, line: Line, stop: Checkpoint, said: str) 
         plain(place(stop)),
         said,
         f"{plain(far)} after the one before" if far else "",
-        "the same bytes as another checkpoint" if _shared(line, stop) else "",
+        "the same bytes as another checkpoint" if is_shared(line, stop) else "",
     ]
     return "<br>".join(part for part in shown if part)
-
-
-def _shared(line: Line, stop: Checkpoint) -> bool:
-    """Whether another checkpoint of the training holds the very same matrix."""
-    own = stop.hashes.get(line.side)
-    return own is not None and sum(s.hashes.get(line.side) == own for s in line.drift.stops) > 1
 
 
 def _same(result: DriftReport | None, shown: Iterable[Line], what: str, axis: Axis) -> _Trace:
@@ -202,7 +226,7 @@ def _same(result: DriftReport | None, shown: Iterable[Line], what: str, axis: Ax
         for place_, (stop, value) in enumerate(
             zip(line.drift.stops, line.values(what), strict=True)
         )
-        if _shared(line, stop) and (place_ or what == "to_first")
+        if is_shared(line, stop) and (place_ or what == "to_first")
     ]
     return {
         "type": "scatter",

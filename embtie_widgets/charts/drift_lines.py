@@ -72,12 +72,7 @@ def roles(drift: Drift) -> list[str]:
     """The matrices of a training that have numbers."""
     if drift.tied:
         return ["tied"]
-    return [
-        role
-        for role in ("input", "output")
-        if np.isfinite(getattr(drift, f"{role}_to_first")).any()
-        or np.isfinite(getattr(drift, f"{role}_to_previous")).any()
-    ]
+    return [role for role in ("input", "output") if drift.knows(role)]
 
 
 def bands(result: DriftReport | None) -> list[str]:
@@ -118,6 +113,24 @@ def _by_band(result: DriftReport) -> Iterator[Line]:
             for band, strength in held:
                 leads = band == held[-1][0]
                 yield Line(name, role, place, drift, band, strength, leads)
+
+
+def lines_of(name: str, drift: Drift) -> list[Line]:
+    """The lines of one training, for all tokens."""
+    return [Line(name, role, 0, drift) for role in roles(drift)]
+
+
+def is_shared(line: Line, stop: Checkpoint) -> bool:
+    """Whether another checkpoint of the training holds the very same matrix."""
+    own = stop.hashes.get(line.side)
+    return own is not None and sum(s.hashes.get(line.side) == own for s in line.drift.stops) > 1
+
+
+def band_choices(result: DriftReport | None) -> list[tuple[str, str]]:
+    """Words and name of what a control can choose: all tokens, each band, every band."""
+    known = bands(result)
+    every = [(EVERY, EVERY)] if len(known) > 1 else []
+    return [("all together", ALL), *((name, name) for name in known), *every]
 
 
 def called(result: DriftReport, line: Line) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from embtie_widgets.charts.drift_lines import ALL, EVERY, bands, lines, roles
+from embtie_widgets.charts.drift_lines import ALL, EVERY, bands, lines_of, roles
 from embtie_widgets.charts.steps import place, steps
 from embtie_widgets.results.checkpoints import Checkpoint, SameBytes
 from embtie_widgets.results.drift import Drift, DriftReport
@@ -192,9 +192,3 @@ def _table(name: str, drift: Drift) -> str:
             values = line.values(f"to_{what}")
             rows[f"{line.role} to {what}"] = [number(value) for value in values]
     return f"{name}\n{pd.DataFrame(rows).to_string(index=False)}"
-
-
-def lines_of(name: str, drift: Drift) -> Any:
-    """The lines of one training alone."""
-    alone = DriftReport({name: drift}, (), None, None, {}, (), {}, {})
-    return lines(alone)

@@ -18,10 +18,6 @@ from embtie_widgets.results.groups import groups_of
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.training.run_store import RunStore
 
-# The names of a tied and an untied training's matrices, and of any others.
-_SCORES = {"input": "In", "output": "Out"}
-_TIED = "Tied"
-
 
 def rows_of_loaded(loaded: Loaded) -> Rows:
     """What a loaded model says of its rows."""
@@ -131,23 +127,10 @@ class Growing:
             hashes=self.hashes | _hashes(shown),
             progress=progress,
         )
-        scores = scores_of(shown)
+        known = {label: made.values(label, "to_first") for label in made.labels}
+        scores = {label: values for label, values in known.items() if values is not None}
         groups = groups_of(made) if scores else {}
         return replace(made, groups=group_means(groups, scores, (-1.0, 1.0)))
-
-
-def scores_of(runs: Mapping[str, Drift]) -> dict[str, Any]:
-    """The cosine of each token with the first checkpoint by matrix: "In", "Out" and "Tied", and
-    the training before it where there are two of a name."""
-    found: dict[str, Any] = {}
-    for name, drift in runs.items():
-        for role, called in _SCORES.items():
-            values = drift.rows.get(f"{role}_to_first")
-            if values is None or (drift.tied and role == "output") or np.isnan(values).all():
-                continue
-            called = _TIED if drift.tied else called
-            found[called if called not in found else f"{name}: {called}"] = values
-    return found
 
 
 def _hashes(runs: Mapping[str, Drift]) -> dict[str, str]:

@@ -12,7 +12,15 @@ from embtie_widgets.charts.steps import distance, place, same_as, ticks, tokens
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs.exports import csv_bytes
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
-from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, whole_if_it_is
+from embtie_widgets.panels.fields import (
+    Field,
+    Setting,
+    card,
+    labelled,
+    listed_names,
+    section,
+    whole_if_it_is,
+)
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.pair import ModelPicker
 from embtie_widgets.panels.words import escape, table
@@ -92,7 +100,7 @@ class CheckpointsPanel(Panel):
         labelled(self.depth, "How far to look")
         fields = {
             "model": Field(self.model),
-            "revisions": Field(self.revisions, _names, ", ".join),
+            "revisions": Field(self.revisions, listed_names, ", ".join),
             "count": Field(self.count, to_request=whole_if_it_is),
             "depth": Field(self.depth),
         }
@@ -144,7 +152,7 @@ class CheckpointsPanel(Panel):
 
     def edited(self) -> None:
         """Names go before a number."""
-        self.count.disabled = bool(_names(self.revisions.value))
+        self.count.disabled = bool(listed_names(self.revisions.value))
 
     @t.validate("chosen")
     def _known(self, proposal: dict[str, Any]) -> str:
@@ -183,11 +191,6 @@ class CheckpointsPanel(Panel):
         self.about.value = _about(result, one) if one else ""
         self.code.text = _code(result, one) if one else ""
         self.code.disabled = one is None
-
-
-def _names(text: str) -> tuple[str, ...]:
-    parts = (part.strip() for part in text.replace("\n", ",").split(","))
-    return tuple(part for part in parts if part)
 
 
 def _find(result: CheckpointReport, name: str) -> Checkpoint | None:

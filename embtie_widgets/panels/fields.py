@@ -44,6 +44,11 @@ class Binding:
             for name, field in self._fields.items():
                 field.control.value = field.to_control(getattr(request, name))
 
+    @property
+    def silent(self) -> bool:
+        """Whether controls are being changed without telling of it."""
+        return self._quiet
+
     @contextmanager
     def quiet(self) -> Iterator[None]:
         """Change controls inside without telling of it."""
@@ -134,6 +139,12 @@ class Settings:
 def whole_if_it_is(value: float) -> float | int:
     """A whole number as one; the rest is left to the request, which refuses it in words."""
     return int(value) if value.is_integer() else value
+
+
+def listed_names(text: str) -> tuple[str, ...]:
+    """Names with commas or line breaks between them, as a request takes them."""
+    parts = (part.strip() for part in text.replace("\n", ",").split(","))
+    return tuple(part for part in parts if part)
 
 
 def labelled(control: w.Widget, tooltip: str) -> w.Widget:

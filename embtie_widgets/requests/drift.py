@@ -20,15 +20,15 @@ class DriftRequest(TrainingRequest):
 
     `source` says of what: the checkpoints of a "model", those named in `revisions` or `count`
     spread over all; twins "train"ed here; a recorded "file"; or the folder of a "run" that
-    `RunRecorder` writes.  `other` is a model to stand beside the first one: its bundled twin beside
-    the bundled one, and none beside any other model unless it is named.  `file` names file or
-    folder, and `columns` are pairs "name=header" for a file whose headers are not known by
+    `RunRecorder` writes.  `other` is a model to stand beside the first one; without it that is the
+    bundled untied model's twin, and none beside any other; the model itself for none.  `file` names
+    file or folder, and `columns` are pairs "name=header" for a file whose headers are not known by
     themselves.
     """
 
     source: str = "model"
     model: ModelRef = _UNTIED
-    other: ModelRef = _TIED
+    other: ModelRef | None = None
     revisions: tuple[str, ...] = ()
     count: int = 12
     file: str = ""
@@ -39,16 +39,21 @@ class DriftRequest(TrainingRequest):
     def __post_init__(self) -> None:
         super().__post_init__()
         fields.choice("source", self.source, SOURCES)
-        for model in (self.model, self.other):
+        other = self._usual if self.other is None else ModelRef.from_value(self.other)
+        for model in (self.model, other):
             without_revision(model)
-        if self.other == _TIED and self.model != _UNTIED:
-            object.__setattr__(self, "other", self.model)
+        object.__setattr__(self, "other", None if other == self._usual else other)
         object.__setattr__(self, "revisions", revision_names(self.revisions))
         fields.whole("count", self.count, 2, MOST)
         object.__setattr__(self, "columns", checked_columns(self.columns))
         checked_file(self.source, self.file)
 
     @property
+    def _usual(self) -> ModelRef:
+        """What stands beside the model where nothing is said."""
+        return _TIED if self.model == _UNTIED else self.model
+
+    @property
     def models(self) -> tuple[ModelRef, ...]:
         """Each model once."""
-        return tuple(dict.fromkeys((self.model, self.other)))
+        return tuple(dict.fromkeys((self.model, self.other or self._usual)))

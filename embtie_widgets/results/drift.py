@@ -89,6 +89,11 @@ class Drift:
         far = np.asarray(self.since, float)
         return np.asarray(angle / np.where(far > 0, far, np.nan))
 
+    def knows(self, role: str) -> bool:
+        """Whether there is a number for the matrix."""
+        curves = (getattr(self, f"{role}_to_{what}") for what in ("first", "previous"))
+        return any(bool(np.isfinite(curve).any()) for curve in curves)
+
     @property
     def uneven(self) -> bool:
         """Whether changes from checkpoint to checkpoint are over unlike or unknown distances."""
@@ -137,6 +142,25 @@ class DriftReport:
         ]
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
+    @property
+    def labels(self) -> dict[str, tuple[str, str]]:
+        """What each matrix that has numbers is called, to its training and its side there: "In",
+        "Out" and "Tied", with the training before it where two would be called alike."""
+        found: dict[str, tuple[str, str]] = {}
+        for name, drift in self.runs.items():
+            for role in ("input", "output"):
+                if (drift.tied and role == "output") or not drift.knows(role):
+                    continue
+                called = "Tied" if drift.tied else {"input": "In", "output": "Out"}[role]
+                found[called if called not in found else f"{name}: {called}"] = (name, role)
+        return found
+
+    def values(self, label: str, what: str) -> Vector | None:
+        """(V,) the cosines of a matrix's rows "to_first" or "to_previous"; None where rows are not
+        known."""
+        name, role = self.labels[label]
+        return self.runs[name].rows.get(f"{role}_{what}")
+
     def token_frame(self) -> "pd.DataFrame":
         """One row per token: its cosines at the last checkpoint of each training."""
         import pandas as pd
@@ -150,8 +174,9 @@ class DriftReport:
             columns["kind"] = kind_names(self.kinds)
         if self.token_counts is not None:
             columns["count"] = self.token_counts
-        for name, drift in self.runs.items():
-            columns |= {f"{name} {curve}": values for curve, values in drift.rows.items()}
+        for label in self.labels:
+            found = {what: self.values(label, what) for what in ("to_first", "to_previous")}
+            columns |= {f"{label} {what}": v for what, v in found.items() if v is not None}
         return pd.DataFrame(columns)
 
     def facts(self) -> dict[str, Any]:

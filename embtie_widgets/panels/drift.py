@@ -1,0 +1,304 @@
+"""The panel of drift: how far have the rows turned since the training began?"""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import ipywidgets as w
+
+from embtie_widgets.charts import drift as chart
+from embtie_widgets.charts.theme import templates
+from embtie_widgets.jobs.exports import csv_bytes, table_bytes
+from embtie_widgets.jobs.recorded import look_into, look_into_run
+from embtie_widgets.jobs.uploads import TABLE, keep_upload
+from embtie_widgets.panels import drift_tables as tables
+from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
+from embtie_widgets.panels.fields import (
+    Field,
+    Setting,
+    card,
+    labelled,
+    listed_names,
+    section,
+    whole_if_it_is,
+)
+from embtie_widgets.panels.frame import Panel
+from embtie_widgets.panels.groups import GroupMeans
+from embtie_widgets.panels.pair import ModelPicker
+from embtie_widgets.panels.recorded import RecordedForm
+from embtie_widgets.panels.source import SourcePicker
+from embtie_widgets.panels.state import PanelState
+from embtie_widgets.panels.token_views import TokenViews
+from embtie_widgets.panels.training_controls import TrainingControls
+from embtie_widgets.panels.words import escape
+from embtie_widgets.requests import DriftRequest, ModelRef
+from embtie_widgets.requests.checkpoints import MOST
+from embtie_widgets.results.drift import DriftReport
+from embtie_widgets.widgets import PlotFigure
+
+_HELP = """
+<p>All checkpoints of a training share their basis, so a token's row can be held against itself at
+another step, without any map: the <b>cosine</b> is 1 while it has not turned, and near
+<b>chance</b>, the mean cosine with all <i>other</i> rows, once nothing of its start is left.</p>
+<p>The first picture looks back to the <b>first</b> checkpoint, the second to the <b>one before</b>.
+A change between two checkpoints depends on how far they are apart, so each is drawn as wide as its
+distance; <b>degrees per step</b> divides by it.</p>
+<p>Some published checkpoints hold the very same bytes as another: they are marked ◆. Their cosine
+of 1 says nothing about the training.</p>
+"""
+_SOURCES = (
+    ("a model's checkpoints", "model"),
+    ("twins in training here", "train"),
+    ("a recorded file", "file"),
+    ("a run that RunRecorder writes", "run"),
+)
+_SCALES = (("log of steps", "log"), ("steps", "linear"))
+_CHANGES = (("Cosine", "cosine"), ("Degrees per step", "turn"))
+
+
+class DriftPanel(Panel):
+    """How far the rows of input and output have turned, since the start and between checkpoints.
+
+    `DriftPanel()` shows the bundled twins; give a request, or any of its fields by name (`source`,
+    `model`, `other`, `revisions`, `count`, `file`, `steps`, ...).  `parts` takes the place of what
+    the frame runs requests with, of `peek` and `follow`, which look into a recorded file and a run,
+    and of `keep`, which takes an uploaded file.
+    """
+
+    title = "Drift"
+    lead = "How far have the rows turned since the training began, and when: input, output, tied?"
+    help = _HELP
+    asks = DriftRequest
+
+    def __init__(
+        self,
+        request: DriftRequest | None = None,
+        *,
+        parts: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        usual = {"peek": look_into, "follow": look_into_run, "keep": partial(keep_upload, TABLE)}
+        given = {**usual, **(parts or {})}
+        peek, follow, keep = (given.pop(name) for name in usual)
+        self._form = partial(RecordedForm, "drift", look=peek, follow=follow, keep=keep)
+        super().__init__(request, **given, **options)
+        self.begin()
+
+    def build_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
+        """Where the checkpoints come from, and what that source needs."""
+        request = self.state.request
+        self.training = TrainingControls(request, self.callback)
+        models = self._model_controls(request)
+        words = ("The drift of", "Where the checkpoints come from")
+        self.source = SourcePicker(_SOURCES, words, self._form(self.callback), self._ask_for)
+        fields = {**self.training.fields(), **models, **self.source.fields()}
+        return fields, [section("Source", self.source), self._models, *self.training.sections]
+
+    def _model_controls(self, request: DriftRequest) -> dict[str, Field]:
+        """One model or two, and which of their checkpoints."""
+        self.model = ModelPicker("Model", request.model)
+        self.other = ModelPicker("Beside it", request.models[-1])
+        for picker in (self.model, self.other):
+            picker.revision.layout.display = "none"  # the series takes many in place of the one
+        self.beside = w.Checkbox(
+            description="a second model beside it", indent=False, value=len(request.models) > 1
+        )
+        labelled(self.beside, "Draw the checkpoints of another model too")
+        self.beside.observe(self.callback(self._turn_beside), "value")
+        self.count = labelled(
+            w.FloatText(description="how many", continuous_update=False),
+            f"2 to {MOST}, spread evenly over all, the first and the last among them",
+        )
+        self.revisions = labelled(
+            w.Textarea(
+                description="or these alone",
+                placeholder="step0, step1000, main",
+                continuous_update=False,
+                rows=2,
+            ),
+            "Names of revisions with commas between them; they go before the number",
+        ).add_class("ep-text")
+        which = w.VBox([self.count, self.revisions]).add_class("ep-corpus")
+        self._models = section("Models", self.model, self.beside, self.other, which)
+        self._show_beside()
+        return {
+            "model": Field(self.model),
+            "other": Field(
+                self.other, self._other_or_none, lambda other: other or self.other.value
+            ),
+            "revisions": Field(self.revisions, listed_names, ", ".join),
+            "count": Field(self.count, to_request=whole_if_it_is),
+        }
+
+    def build_views(self) -> Iterable[w.Widget]:
+        """Sentence, both pictures, tokens, numbers, groups, facts."""
+        self.headline = w.HTML().add_class("ep-headline")
+        self.scale = _segments(_SCALES, "The axis of steps").add_class("ep-switch")
+        self.change = _segments(_CHANGES, "What of a change is drawn")
+        self.band = labelled(
+            w.Dropdown(description="tokens", options=chart.band_choices(None)),
+            "The tokens whose mean is drawn: all, those of one frequency, or every band by itself",
+        )
+        for control in (self.scale, self.change, self.band):
+            control.observe(self.callback(lambda _: self._redraw()), "value")
+        self.chart = PlotFigure(templates(), chart.spec(None))
+        self.changes = PlotFigure(templates(), chart.change(None))
+        self.caption, self.change_caption = (w.HTML().add_class("ep-caption") for _ in range(2))
+        self.numbers, self.facts = w.HTML(), w.HTML()
+        y = ("first Tied", "first Out", "first In")
+        self.views = TokenViews(self, None, str, ("log_count",), y, ("count", *y))
+        self.groups = GroupMeans(self.state, self.callback, "Mean cosine with the first checkpoint")
+        looks = w.Box([self.scale, self.band]).add_class("ep-looks")
+        self._numbers = card("Checkpoints", self.numbers)
+        self._facts = card("Trainings", self.facts)
+        changes = card("From checkpoint to checkpoint", self.change, self.changes)
+        changes.children = (*changes.children, self.change_caption)
+        self._arrange(None)
+        return [
+            self.headline,
+            card("Since the first", looks, self.chart, self.caption).add_class("ep-drift"),
+            changes.add_class("ep-changes"),
+            self._numbers,
+            *self.views.cards,
+            *self.groups.cards,
+            self._facts,
+        ]
+
+    def build_settings(self) -> Mapping[str, Setting]:
+        """The axis of steps, what of a change is drawn, the band, and the views of tokens."""
+        return {
+            "steps": Setting(self.scale, "value", "log"),
+            "change": Setting(self.change, "value", "cosine"),
+            "band": Setting(self.band, "value", ""),
+            **self.views.settings,
+        }
+
+    def build_exports(self) -> Iterable[Offer]:
+        """Tables of checkpoints and tokens, the page, and the pictures."""
+        return [
+            Offer("CSV", "Every checkpoint of every training", ".csv", "text/csv", csv_bytes),
+            Offer(
+                "Tokens CSV",
+                "Every token's cosines at the last checkpoint",
+                "-tokens.csv",
+                "text/csv",
+                lambda request, result: table_bytes(request, result, result.token_frame()),
+                needs=_has_rows,
+            ),
+            Offer(
+                "CSV of selection",
+                "The selected tokens with their numbers",
+                "-selection.csv",
+                "text/csv",
+                self._selected_csv,
+                needs=lambda state: _has_rows(state) and bool(state.selection),
+            ),
+            page_offer(),
+            *picture_offers(self.chart, lambda result: chart.caption(result, self.band.value)),
+            *picture_offers(self.changes, self._said_of_changes, "changes", own=True),
+            self.views.picture_offer(self.views.with_lit(chart.caption)),
+        ]
+
+    def draw(self, result: DriftReport) -> None:
+        """Show another result, or as much of it as there is; the figures come last."""
+        self._arrange(result)
+        self._offer_bands(result)
+        self.headline.value = tables.top(result)
+        self.numbers.value, self.facts.value = tables.numbers(result), tables.facts(result)
+        with self._binding.quiet():
+            self.training.offer_devices(self.request.device)
+        if chart.has_rows(result):
+            self.groups.draw(result)
+            self.views.draw(result, chart.columns(result))
+        self._show(result)
+
+    def selected(self) -> None:
+        """Light the chosen tokens up in scatter and table."""
+        self.views.refresh()
+
+    def part_of(self, result: DriftReport) -> str:
+        """How far a result has come that is not whole."""
+        return result.progress or "a part of the whole"
+
+    def edited(self) -> None:
+        """Ask for no more than what counts; names go before a number."""
+        self.training.adapt()
+        self.count.disabled = bool(listed_names(self.revisions.value))
+
+    def prepare(self, request: Any) -> None:
+        """Offer a device that was asked for even where it is missing, and show a second model where
+        the request has one."""
+        self.training.prepare(request)
+        self.beside.value = len(request.models) > 1
+        self.other.value = request.models[-1]
+
+    # How it works.
+
+    def _ask_for(self, source: str) -> None:
+        """Show the controls of a source, and no others."""
+        trains = source == "train"
+        self.training.show(self.training.fields() if trains else ())
+        self._models.layout.display = "" if source == "model" else "none"
+
+    def _other_or_none(self, other: ModelRef | dict[str, Any]) -> Any:
+        """The first model stands for no other one."""
+        return other if self.beside.value else self.model.value
+
+    def _turn_beside(self, change: Any) -> None:
+        self._show_beside()
+        if not self._binding.silent:
+            self._edited(change)
+
+    def _show_beside(self) -> None:
+        self.other.layout.display = "" if self.beside.value else "none"
+
+    def _arrange(self, result: DriftReport | None) -> None:
+        """Only what there is something to see of takes room."""
+        rows = chart.has_rows(result)
+        shown = {
+            self._numbers: result is not None and bool(result.runs),
+            self._facts: result is not None,
+            **dict.fromkeys(self.views.cards, rows),
+            **dict.fromkeys(self.groups.cards, rows and bool(result and result.groups)),
+        }
+        for one, seen in shown.items():
+            one.layout.display = "" if seen else "none"
+
+    def _offer_bands(self, result: DriftReport) -> None:
+        """The bands that this result has, the chosen one kept where it is among them."""
+        offered = chart.band_choices(result)
+        if list(self.band.options) != offered:
+            kept, self.band.options = self.band.value, offered
+            if kept in [value for _, value in offered]:
+                self.band.value = kept
+        self.band.layout.display = "" if len(offered) > 1 else "none"
+
+    def _view(self) -> chart.View:
+        return chart.View(self.scale.value, self.band.value or "", self.change.value)
+
+    def _redraw(self) -> None:
+        if self.result is not None and not self._drawing:
+            self._show(self.result)
+
+    def _show(self, result: DriftReport) -> None:
+        view = self._view()
+        self.caption.value = f"<p>{escape(chart.caption(result, view.band))}</p>"
+        self.change_caption.value = f"<p>{escape(self._said_of_changes(result))}</p>"
+        self.chart.show(chart.spec(result, view))
+        self.changes.show(chart.change(result, view))
+
+    def _said_of_changes(self, result: DriftReport) -> str:
+        return chart.change_caption(result, self.change.value)
+
+    def _selected_csv(self, request: Any, result: DriftReport) -> bytes:
+        frame = result.token_frame().iloc[sorted(self.selection)]
+        return table_bytes(request, result, frame)
+
+
+def _segments(options: Any, tooltip: str) -> w.ToggleButtons:
+    made = w.ToggleButtons(options=options, tooltips=[tooltip] * len(options))
+    return made.add_class("ep-segments")
+
+
+def _has_rows(state: PanelState) -> bool:
+    return chart.has_rows(state.result)
