@@ -135,21 +135,18 @@ def scatter_rows(ids: Tensor, grads: Tensor, rows: int, into: Tensor | None = No
     return into.index_add_(0, ids.reshape(-1).to(flat.device), flat.to(into.dtype))
 
 
-def adam_parts(
-    m_in: Tensor, m_out: Tensor, second: Tensor, step: int, group: Mapping[str, Any]
-) -> tuple[Tensor, Tensor]:
-    """The data part of one Adam update, by the way that the gradient came: (V, d) each.
+def adam_update(first: Tensor, second: Tensor, step: int, group: Mapping[str, Any]) -> Tensor:
+    """What a first moment (V, d) adds to the matrix in one step of Adam, beside weight decay.
 
-    m_in, m_out  first moments kept apart, which sum to the optimiser's own `exp_avg`
-    second       its second moment `exp_avg_sq`, which both ways share
+    second       the optimiser's second moment `exp_avg_sq`
     step, group  its count of steps, from 1, and its lr, betas and eps
 
-    They sum to what the step adds to the matrix beside weight decay.
+    It is linear in the first moment: moments that sum to the optimiser's own `exp_avg` have updates
+    that sum to its own.
     """
     beta1, beta2 = group["betas"]
     root = second.sqrt().div_((1 - beta2**step) ** 0.5).add_(group["eps"])
-    factor = -float(group["lr"]) / (1 - beta1**step)
-    return (m_in * factor).div_(root), (m_out * factor).div_(root)
+    return torch.div(first, root, out=root).mul_(-float(group["lr"]) / (1 - beta1**step))
 
 
 def moment(kept: Tensor, gradient: Tensor, beta: float, clip: Tensor | float = 1.0) -> Tensor:

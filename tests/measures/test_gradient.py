@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from embtie_widgets.measures.gradient import (
-    adam_parts,
+    adam_update,
     band_numbers,
     flow_numbers,
     moment,
@@ -154,6 +154,7 @@ def test_adams_parts_sum_to_its_own_steps(decay: float) -> None:
         moment(m_out, g_out, 0.8, clip)
         state = optimiser.state[weight]
         assert torch.allclose(m_in + m_out, state["exp_avg"], atol=1e-15)
-        parts = adam_parts(m_in, m_out, state["exp_avg_sq"], step, optimiser.param_groups[0])
+        group, second = optimiser.param_groups[0], state["exp_avg_sq"]
+        parts = [adam_update(first, second, step, group) for first in (m_in, m_out)]
         moved = weight.detach() - before * (1 - 0.03 * decay)
         assert torch.allclose(parts[0] + parts[1], moved, atol=1e-14)
