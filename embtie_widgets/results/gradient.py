@@ -107,6 +107,13 @@ class FlowRun:
     rows: dict[str, Vector] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        said = [f"{len(self.curves.get('step', ())):,} steps"]
+        for name in ("output_share", "norm_share", "proxy_share"):
+            if self.knows(name):
+                said.append(f"{name} {np.nanmean(self.curves[name]):.3f}")
+        return f"FlowRun({', '.join(said)})"
+
     def knows(self, name: str) -> bool:
         """Whether a curve has a value anywhere."""
         return bool(np.isfinite(self.curves.get(name, ())).any())
@@ -173,6 +180,12 @@ class GradientFlow:
     hashes: dict[str, str]
     progress: str = ""
     groups: tuple[dict[str, Any], ...] = ()
+
+    def __repr__(self) -> str:
+        wide = max(map(len, [*self.runs, *self.failed]), default=0)
+        lines = [f"  {name:<{wide}}  {run!r}" for name, run in self.runs.items()]
+        lines += [f"  {name:<{wide}}  {why}" for name, why in self.failed.items()]
+        return "\n".join([f"GradientFlow({len(self.tokens):,} tokens)", *lines])
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per run and logged step."""
