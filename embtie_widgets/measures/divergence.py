@@ -108,28 +108,94 @@ def _one(
     return sums.point()
 
 
-def furthest(head: Head, states: Tensor, own: Tensor) -> tuple[float, float]:
-    """Largest difference between the logits of `states` and `own`, and the largest of `own`.
+class Size(NamedTuple):
+    """How large logits or their differences are: the largest, and the root of the mean square."""
+
+    largest: float = 0.0
+    typical: float = 0.0
+
+
+class Apart(NamedTuple):
+    """How far what a lens reads at the end is from the model's own logits.
+
+    A number that all logits of a position share changes no probability: `apart` and `own` are
+    what remains beside it.  `whole` are the model's logits as they are, which its rounding is
+    relative to.
+    """
+
+    apart: Size = Size()
+    own: Size = Size()
+    whole: Size = Size()
+
+
+def furthest(head: Head, states: Tensor, own: Tensor) -> Apart:
+    """The logits of `states` (n, d) against `own` (n, V).
 
     Positions with a number that is not finite take no part.
     """
     with torch.no_grad():
         known = torch.isfinite(own.sum(-1)) & torch.isfinite(states).all(-1)
-        apart = largest = 0.0
+        sizes = [_Size() for _ in Apart._fields]
         for at in _slices(len(own), _POSITIONS):
             rows = slice(None) if known[at].all() else known[at]
-            if not known[at].any():
-                continue
-            mine = own[at][rows]
-            normed, largest = head.normed(states[at][rows]), max(largest, _largest(mine))
-            for words in _slices(own.shape[1], _width(len(mine), head.device)):
-                apart = max(apart, _largest(head.read(normed, words).sub_(mine[:, words])))
-    return apart, largest
+            if known[at].any():
+                _add_sizes(sizes, head, head.normed(states[at][rows]), own[at][rows])
+    return Apart(*(size.found() for size in sizes))
 
 
-def _largest(values: Tensor) -> float:
-    low, high = torch.aminmax(values)
-    return float(torch.maximum(high, -low))
+def _add_sizes(sizes: "list[_Size]", head: Head, normed: Tensor, own: Tensor) -> None:
+    mean = own.mean(-1, keepdim=True)
+    parts = list(_slices(own.shape[1], _width(len(own), head.device)))
+    # The mean of some differences is near that of all: what is summed is small.
+    shift = torch.zeros_like(mean)
+    for words in parts:
+        mine = own[:, words]
+        apart = head.read(normed, words).sub_(mine)
+        if words.start == 0:
+            shift = apart.mean(-1, keepdim=True)
+        for size, values in zip(sizes, (apart.sub_(shift), mine - mean, mine), strict=True):
+            size.add(values)
+    for size in sizes[:2]:
+        size.center()
+    for size in sizes:
+        size.close()
+
+
+class _Size:
+    """Running numbers of each position, over the rows of U, and of the positions that are done."""
+
+    def __init__(self) -> None:
+        self.largest, self.squares, self.count = 0.0, 0.0, 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self.parts: list[Tensor] = []
+        self.width = 0
+
+    def add(self, values: Tensor) -> None:
+        low, high = torch.aminmax(values, dim=-1)
+        self.parts.append(torch.stack([low, high, values.sum(-1), values.square().sum(-1)]).cpu())
+        self.width += values.shape[1]
+
+    def center(self) -> None:
+        """Take each position's mean off."""
+        parts = torch.stack(self.parts).double()
+        mean = parts[:, 2].sum(0) / self.width
+        low, high = parts[:, 0].amin(0) - mean, parts[:, 1].amax(0) - mean
+        squares = (parts[:, 3].sum(0) - self.width * mean.square()).clamp_min(0)
+        self.parts = [torch.stack([low, high, mean, squares])]
+
+    def close(self) -> None:
+        """These positions are done."""
+        parts = torch.stack(self.parts).double()
+        largest = torch.maximum(parts[:, 1], -parts[:, 0]).max()
+        self.largest = max(self.largest, float(largest))
+        self.squares += float(parts[:, 3].sum())
+        self.count += self.width * parts.shape[2]
+        self._clear()
+
+    def found(self) -> Size:
+        return Size(self.largest, math.sqrt(self.squares / max(1, self.count)))
 
 
 class _Sums:

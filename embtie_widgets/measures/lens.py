@@ -14,7 +14,7 @@ from torch import Tensor
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures import lens_words
 from embtie_widgets.measures.devices import full_float32
-from embtie_widgets.measures.divergence import Final, compare, furthest, spans
+from embtie_widgets.measures.divergence import Apart, Final, Size, compare, furthest, spans
 from embtie_widgets.measures.head import Head
 from embtie_widgets.measures.information import (
     CONTEXT,
@@ -35,9 +35,11 @@ Vector = np.ndarray[Any, np.dtype[Any]]
 CORRECTED, PAPER = "corrected", "paper"
 STAGE = "reading the layers"
 LIKELIEST = 10
-# How far the last state may be from the model's own logits: in steps of the type that the model
-# computes in, and at least what float32 products in another order differ by.
-_STEPS, _LEAST = 6, 1e-4
+# How far the last state may be from the model's own logits, the furthest of them and the typical
+# one: in steps of the type that the model computes in, relative to its logits as they are, and at
+# least what float32 products in another order differ by, relative to what makes them differ.
+# Rounding leaves some 1.6 and 0.4 steps; a wrong head is off everywhere, so the second tells it.
+_STEPS, _LEAST = Size(6, 1.5), Size(1e-4, 2e-5)
 
 
 class Translating(Protocol):
@@ -103,7 +105,7 @@ class _Work:
         self.kl, self.entropy, self.rank, self.agrees = np.full((4, points, self.n), np.nan)
         self.share, self.write = np.zeros((points, self.n)), np.zeros((self.layers, self.n))
         self.whole = np.zeros((points, self.n), bool)
-        self.apart = self.largest = 0.0
+        self.checks: list[tuple[float, float]] = []
         self.listed, self.done = 0, 0
         self.first = self.last = torch.zeros(0)
 
@@ -135,15 +137,13 @@ class _Work:
         tell()
 
     def _check(self, block: Block) -> None:
-        apart, largest = furthest(self.head, block.states[-1], block.own)
-        if apart > self.tolerance * largest:
-            raise lens_words.not_its_own(self.name, apart / largest if largest else np.inf)
-        self.apart, self.largest = max(self.apart, apart), max(self.largest, largest)
-
-    @property
-    def tolerance(self) -> float:
-        """Of the largest logit: what the type that the model computes in explains."""
-        return max(_LEAST, _STEPS * torch.finfo(self.head.precision).eps)
+        found = furthest(self.head, block.states[-1], block.own)
+        allowed = _allowed(found, torch.finfo(self.head.precision).eps)
+        if any(a > most for a, most in zip(found.apart, allowed, strict=True)):
+            raise lens_words.not_its_own(self.name, _over(found.apart.largest, found.own.largest))
+        if found.own.largest:
+            pair = (found.apart.largest, allowed.largest)
+            self.checks.append((pair[0] / found.own.largest, pair[1] / found.own.largest))
 
     def _keep_ends(self, at: Vector, states: list[Tensor]) -> None:
         if not len(self.first):
@@ -204,7 +204,7 @@ class _Work:
     ) -> Lens:
         """The result."""
         between, drawn = intervals(self.kl, self.piece, seed)
-        checked = self.apart / self.largest if self.largest else float("nan")
+        checked = max(self.checks, default=(float("nan"),))[0]
         said = lens_words.not_finite(self.whole, self.kl, self.head.precision)
         return Lens(
             kl_bits=finite_mean(self.kl),
@@ -250,7 +250,7 @@ class _Work:
             "seed": seed,
             "precision": str(self.head.precision).removeprefix("torch."),
             "device": self.head.device.type,
-            "tolerance": self.tolerance,
+            "tolerance": max(self.checks, default=(float("nan"),) * 2)[1],
             "norm": readout.norm,
             "projection": readout.projection,
             "head factor": readout.hidden,
@@ -258,6 +258,16 @@ class _Work:
             "logit cap": readout.cap,
             "head bias": self.head.bias is not None,
         }
+
+
+def _allowed(found: Apart, step: float) -> Size:
+    """What rounding explains of the differences."""
+    sizes = zip(_STEPS, _LEAST, found.whole, found.own, strict=True)
+    return Size(*(max(steps * step * whole, least * own) for steps, least, whole, own in sizes))
+
+
+def _over(a: float, b: float) -> float:
+    return a / b if b else float("inf")
 
 
 def _keys(ids: Vector, vocabulary: Sequence[bytes | None] | None) -> tuple[bytes | None, ...]:

@@ -84,7 +84,8 @@ class Lens:
                       each part on it, over its squared length; mean over positions, sum 1
     write             (L,) length of what a block writes over the length of the state after it
     last_layer_check  largest difference between the lens's logits at the end and the model's own,
-                      relative to the largest of these
+                      relative to the largest of these; what all logits of a position share,
+                      which changes no probability, is taken off first
     floor             at the input point; None where it was not asked for
     readings          the likeliest tokens by layer; None where they were not asked for
     notes, settings   sentences that belong beside the numbers; everything needed to repeat them

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from embtie_widgets.measures import divergence
-from embtie_widgets.measures.divergence import BITS, Final, Point, compare, furthest, highest
+from embtie_widgets.measures.divergence import BITS, Apart, Final, Point, compare, furthest, highest
 from embtie_widgets.measures.head import Head
 from embtie_widgets.sources.readout import Readout
 
@@ -110,12 +110,26 @@ def test_a_state_that_is_not_finite_has_no_divergence_and_spoils_no_other(drawn)
 def test_the_furthest_logit_is_found_wherever_it_is(drawn) -> None:
     head, states = head_of(drawn(ROWS, WIDTH)), drawn(PLACES, WIDTH)
     own = head.logits(states)
-    largest = float(own.abs().max())
-    assert furthest(head, states, own) == (pytest.approx(0, abs=1e-4), largest)
+    found = furthest(head, states, own)
+    assert found.apart == pytest.approx((0, 0), abs=1e-4)
+    assert found.whole == pytest.approx((float(own.abs().max()), float(own.square().mean() ** 0.5)))
     own[-1, -1] += 0.5
     own[0] = torch.nan
-    assert furthest(head, states, own)[0] == pytest.approx(0.5, abs=1e-4)
-    assert furthest(head, torch.full_like(states, torch.inf), own) == (0, 0)
+    assert furthest(head, states, own).apart.largest == pytest.approx(0.5, abs=1e-3)
+    assert furthest(head, torch.full_like(states, torch.inf), own) == Apart()
+
+
+def test_differences_are_taken_beside_what_all_logits_of_a_position_share(drawn) -> None:
+    head, states = head_of(drawn(ROWS, WIDTH)), drawn(PLACES, WIDTH)
+    own = head.logits(states)
+    off = 0.1 * drawn(PLACES, ROWS)
+    shifted = own + off + 50 * drawn(PLACES, 1)
+    found = furthest(head, states, shifted)
+    apart = off - off.mean(-1, keepdim=True)
+    left = shifted - shifted.mean(-1, keepdim=True)
+    for size, values in zip(found, (apart, left, shifted), strict=True):
+        assert size.largest == pytest.approx(float(values.abs().max()), rel=1e-3)
+        assert size.typical == pytest.approx(float(values.square().mean().sqrt()), rel=1e-3)
 
 
 @pytest.mark.parametrize("columns", [10, 640, 2048, 2050])

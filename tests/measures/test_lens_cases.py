@@ -1,6 +1,7 @@
 """Faults that were seen elsewhere: wrong norms, factors, biases, places, and overflow."""
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch.nn import functional
 
 import embtie_widgets as ew
 from embtie_widgets.measures.divergence import BITS
+from embtie_widgets.measures.head import Head
 from embtie_widgets.measures.lens import measure_lens
 from tests.measures.lens_models import PIECES, alone
 from tests.sources.models import LLAMA, llama, randomised
@@ -144,6 +146,39 @@ def test_the_check_fails_in_half_precision_too() -> None:
     model.model.norm.register_forward_pre_hook(lambda _m, args: (args[0].roll(1, -1),))
     with pytest.raises(ew.EmbtieError, match="last-layer check failed"):
         measure_lens(model, PIECES)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_norm_that_is_wrong_by_little_is_told_in_half_precision(
+    monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype
+) -> None:
+    """No logit is off by more than rounding may leave at one of them, but all are."""
+    model = llama().to(dtype)
+    right = Head.of(model)
+    wrong = copy.deepcopy(right.norm)
+    wrong.weight.data *= 1 + 3 * torch.finfo(dtype).eps
+    measure_lens(model, PIECES)
+    monkeypatch.setattr(Head, "of", lambda _model: replace(right, norm=wrong))
+    with pytest.raises(ew.EmbtieError, match="last-layer check failed"):
+        measure_lens(model, PIECES)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_all_logits_share_neither_fails_a_check_nor_hides_a_wrong_norm(
+    monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype
+) -> None:
+    model = tiny("phi", False)
+    model.lm_head.bias.data += 300
+    model = model.to(dtype)
+    lens = measure_lens(model, PIECES)
+    assert lens.last_layer_check <= lens.settings["tolerance"]
+    if dtype == torch.float32:
+        right = Head.of(model)
+        wrong = copy.deepcopy(right.norm)
+        wrong.weight.data *= 1.001
+        monkeypatch.setattr(Head, "of", lambda _model: replace(right, norm=wrong))
+        with pytest.raises(ew.EmbtieError, match="last-layer check failed"):
+            measure_lens(model, PIECES)
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
