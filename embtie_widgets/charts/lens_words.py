@@ -58,11 +58,22 @@ LENS_WORDS = {
     "drift of the basis from layer to layer.",
 }
 MODE_WORDS = {
-    "corrected": "Each state meets the translator of its own layer, the last state none: there the "
-    "lens is the model, and KL is 0.",
-    "paper": "As in the paper's released evaluation: from layer 1 on a state meets the translator "
-    "of the layer before, and the last state is normed twice, so that KL does not end at 0.",
+    "tuned": {
+        "corrected": "Each state meets the translator of its own layer, the last state none: there "
+        "the lens is the model, and KL is 0.",
+        "paper": "As in the paper's released evaluation: from layer 1 on a state meets the "
+        "translator of the layer before, and the last state, normed already, the last translator "
+        "and the norm again, so that KL does not end at 0.",
+    },
+    "logit": {
+        "corrected": "Each state is read as the last one is: there the lens is the model, and KL "
+        "is 0.",
+        "paper": "As in the paper's released evaluation: the last state is normed twice, so that "
+        "KL does not end at 0, unless the final norm has no weights, which leaves a normed state "
+        "as it is.",
+    },
 }
+"""By lens and mode."""
 
 
 def name_of(result: PairLens, side: str) -> str:

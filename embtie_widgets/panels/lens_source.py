@@ -92,7 +92,9 @@ class LensPicker(w.VBox):
 
     def __init__(self, keep: Keep, callback: Callable[..., Any]) -> None:
         self.lens = _switch("lens", (("Tuned", "tuned"), ("Logit", "logit")), LENS_WORDS)
-        self.mode = _switch("mode", (("Corrected", "corrected"), ("Paper", "paper")), MODE_WORDS)
+        self.mode = _switch(
+            "mode", (("Corrected", "corrected"), ("Paper", "paper")), MODE_WORDS["tuned"]
+        )
         self.lens_words, self.mode_words = w.HTML(), w.HTML()
         self.a, self.b = (TranslatorPicker(side, keep, callback) for side in "AB")
         self.steps = _number("steps", "How long translators are trained; 0 leaves the logit lens")
@@ -131,7 +133,9 @@ class LensPicker(w.VBox):
     def adapt(self) -> None:
         """Say what the switches mean, and ask of a tuned lens alone what it needs."""
         self.lens_words.value = _said(LENS_WORDS[self.lens.value])
-        self.mode_words.value = _said(MODE_WORDS[self.mode.value])
+        said = MODE_WORDS[self.lens.value]
+        self.mode.tooltips = [said[value] for _, value in self.mode.options]
+        self.mode_words.value = _said(said[self.mode.value])
         self.tuned.layout.display = "" if self.lens.value == "tuned" else "none"
 
 

@@ -273,6 +273,8 @@ def test_an_uploaded_lens_is_run_like_one_that_is_named(
     broken = keep_upload(LENS, b"x" * 99, "broken.safetensors")
     result = ew.run(replace(tuned, translators_a=broken))
     assert list(result.failed) == ["A"]
+    assert "broken.safetensors" in result.failed["A"]
+    assert broken.removeprefix(UPLOADED) not in str(result.failed)
 
 
 def test_a_lens_of_another_model_is_refused_and_the_other_keeps_its_curve(

@@ -65,6 +65,18 @@ def test_each_switch_is_explained_in_one_sentence(panel: LensPanel) -> None:
     assert panel.request.mode == "paper"
 
 
+def test_paper_mode_promises_no_end_above_0_where_a_norm_without_weights_gives_0(
+    panel: LensPanel,
+) -> None:
+    panel.source.mode.value = "paper"
+    assert "translator of the layer before" in panel.source.mode_words.value
+    assert "unless" not in panel.source.mode_words.value
+    panel.source.lens.value = "logit"
+    assert "unless the final norm has no weights" in panel.source.mode_words.value
+    assert "translator" not in panel.source.mode_words.value
+    assert panel.source.mode.tooltips[1] in panel.source.mode_words.value.replace("&#x27;", "'")
+
+
 def test_a_logit_lens_asks_for_no_translators(panel: LensPanel) -> None:
     assert panel.source.tuned.layout.display == ""
     panel.source.lens.value = "logit"
