@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from embtie_widgets.errors import EmbtieError
     from embtie_widgets.jobs.drift_calls import drift
     from embtie_widgets.jobs.families import supported_families
+    from embtie_widgets.jobs.gradient_calls import gradient_split
     from embtie_widgets.jobs.lens_calls import lens, load_lens, train_lens
     from embtie_widgets.jobs.run import run
     from embtie_widgets.measures.alignment import align, align_pair
@@ -83,6 +84,7 @@ _HOME = {
     "cka": "measures.cka",
     "dashboard": "app.dashboard",
     "drift": "jobs.drift_calls",
+    "gradient_split": "jobs.gradient_calls",
     "isotropy": "measures.isotropy",
     "knn_overlap": "measures.neighbours",
     "lens": "jobs.lens_calls",
@@ -133,6 +135,7 @@ __all__ = [
     "cka",
     "dashboard",
     "drift",
+    "gradient_split",
     "isotropy",
     "knn_overlap",
     "lens",

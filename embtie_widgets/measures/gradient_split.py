@@ -14,8 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.hashing import tensor_hash
 from embtie_widgets.measures.devices import full_float32
 from embtie_widgets.measures.foresight import refuse_foresight
 from embtie_widgets.measures.gradient import flow_numbers, row_products
@@ -41,8 +43,8 @@ def gradient_split(
 ) -> GradientSplit:
     """The gradient of mean next-token cross-entropy in the input and the output matrix.
 
-    ids     (B, T) token ids
-    labels  (B, T) what stands at each place, predicted from the place before as in transformers;
+    ids     (B, T) token ids, or rows of different lengths, which are filled up behind
+    labels  likewise what stands at each place, predicted from the place before as in transformers;
             IGNORED where nothing is to be predicted; the ids themselves where none are given
 
     The model computes in evaluation mode and is left as it was.  Rows of the batch go through it
@@ -67,7 +69,7 @@ def gradient_split(
             loss += _backward(model, some, follow, Uses(places, parts, tell))
             done += len(some)
     tell()
-    return _result(parts, loss, targets, E.dtype)
+    return _result(parts, loss, known, targets, E.dtype)
 
 
 def _backward(model: Any, ids: Tensor, targets: Tensor, uses: Uses) -> float:
@@ -85,7 +87,7 @@ def _backward(model: Any, ids: Tensor, targets: Tensor, uses: Uses) -> float:
 
 
 def _result(
-    parts: tuple[Part, Part], loss: float, targets: Tensor, dtype: torch.dtype
+    parts: tuple[Part, Part], loss: float, known: Tensor, targets: Tensor, dtype: torch.dtype
 ) -> GradientSplit:
     predicted = int((targets != IGNORED).sum())
     g_in, g_out = (part.mean(predicted) for part in parts)
@@ -122,6 +124,7 @@ def _result(
             "dtype": str(dtype).removeprefix("torch."),
             "added up in": str(total.dtype).removeprefix("torch."),
         },
+        hashes={"text": tensor_hash(torch.stack([known, targets]).flatten(0, 1))},
     )
 
 
@@ -138,9 +141,9 @@ def _matrices(model: Any) -> tuple[Tensor, Tensor]:
 
 def _checked(model: Any, ids: Any, labels: Any) -> tuple[Tensor, Tensor]:
     """Ids, and what is to be predicted at each of their places."""
-    known = _whole("ids", ids)
+    known = _whole("ids", ids, fill=0)
     check_pieces(model, list(known.numpy()))
-    own = known if labels is None else _whole("labels", labels)
+    own = _whole("labels", ids if labels is None else labels, fill=IGNORED)
     rows = len(model.get_output_embeddings().weight)
     if own.shape != known.shape:
         raise EmbtieError(
@@ -161,18 +164,30 @@ def _checked(model: Any, ids: Any, labels: Any) -> tuple[Tensor, Tensor]:
     return known, targets
 
 
-def _whole(name: str, given: Any) -> Tensor:
+def _whole(name: str, given: Any, fill: int) -> Tensor:
+    """(B, T) whole numbers, rows of different lengths filled up."""
     try:
-        made = torch.as_tensor(given).detach().cpu()
+        made = _rectangular(given, fill).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
-        raise EmbtieError(f"{name} is a {type(given).__name__} of no one shape.", _IDS) from None
+        raise EmbtieError(
+            f"{name} is a {type(given).__name__}, but not of numbers.", _IDS
+        ) from None
     made = made[None] if made.ndim == 1 else made
+    made = made if made.numel() else made.long()
     if made.ndim != 2 or made.is_floating_point() or made.is_complex() or made.dtype == torch.bool:
         raise EmbtieError(
             f"{name} is an array {tuple(made.shape)} of {str(made.dtype).removeprefix('torch.')}.",
             _IDS,
         )
     return made.long()
+
+
+def _rectangular(given: Any, fill: int) -> Tensor:
+    try:
+        return torch.as_tensor(given)
+    except (TypeError, ValueError):  # of different lengths, or each a tensor
+        rows = [torch.as_tensor(row) for row in given]
+        return pad_sequence(rows, batch_first=True, padding_value=fill)
 
 
 @contextmanager
