@@ -28,7 +28,8 @@ def has_bands(result: GradientFlow | None) -> bool:
 def bands(result: GradientFlow | None) -> dict[str, Any]:
     """The picture in plotly's terms, "data" and "layout"."""
     runs = _known(result)
-    traces = [_field(name, run, place) for place, (name, run) in enumerate(runs.items())]
+    alone = len(runs) == 1
+    traces = [_field(name, run, place, alone) for place, (name, run) in enumerate(runs.items())]
     return {"data": traces, "layout": _layout(runs, reach(result))}
 
 
@@ -54,7 +55,7 @@ def _known(result: GradientFlow | None) -> dict[str, FlowRun]:
     }
 
 
-def _field(name: str, run: FlowRun, place: int) -> _Trace:
+def _field(name: str, run: FlowRun, place: int, alone: bool) -> _Trace:
     steps, shares = cut(run)
     number = "" if place == 0 else str(place + 1)
     first = np.asarray(run.curves["step"], float)[: len(steps)]
@@ -62,14 +63,14 @@ def _field(name: str, run: FlowRun, place: int) -> _Trace:
         "type": "heatmap",
         "x": steps,
         "y": list(run.bands),
-        "z": shares.T,
+        "z": shares.T.round(4).tolist(),
         "xaxis": f"x{number}",
         "yaxis": f"y{number}",
         "zmin": 0,
         "zmax": 1,
         "colorscale": _SCALE,
         "showscale": place == 0,
-        "colorbar": _BAR,
+        "colorbar": _BAR | {"ypad": 8 if alone else 26},
         "hovertemplate": (
             f"<b>{plain(name)}</b>, tokens that come %{{y}}<br>about step %{{x:,.0f}}: the output "
             "has %{z:.3f} of both lengths<extra></extra>"
@@ -91,7 +92,6 @@ _BAR = {
     "outlinewidth": 0,
     "tickvals": [0, 0.5, 1],
     "ticktext": ["all by the input", "half", "all by the output"],
-    "ypad": 26,
 }
 
 
@@ -120,8 +120,8 @@ def _layout(runs: dict[str, FlowRun], ends: tuple[float, float]) -> dict[str, An
     each = (1 - _GAP * (len(runs) - 1)) / max(len(runs), 1)
     layout: dict[str, Any] = {
         "uirevision": f"bands {list(runs)} {ends}",
-        "height": max(height, 260),
-        "margin": {"l": 8, "r": 16, "t": 60, "b": 8},
+        "height": height,
+        "margin": {"l": 8, "r": 16, "t": 8, "b": 8},
         "dragmode": "zoom",
         "annotations": [],
     }

@@ -165,6 +165,7 @@ def _layout(result: GradientFlow | None, view: View) -> dict[str, Any]:
             "dtick": "D2",
             "tickformat": ".1~r",
             "zeroline": False,
+            **({} if result is not None and result.runs else {"range": [-3, 0]}),
         },
         "yaxis2": {
             "title": {"text": one.axis},

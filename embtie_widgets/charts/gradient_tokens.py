@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from embtie_widgets.charts.columns import EVERYWHERE, Column, row_columns
+from embtie_widgets.charts.columns import EVERYWHERE, Column, Place, row_columns
 from embtie_widgets.results.gradient import FlowRun, GradientFlow, Vector
 
+_ASIDE: tuple[Place, ...] = ("axis", "card")
 _HALF = ((0.5, "½, both paths alike", "dash"),)
 
 
@@ -34,8 +35,12 @@ def columns(result: GradientFlow) -> list[Column]:
     the token was there; then frequency and row."""
     runs = _known(result)
     shares = [column for name, run in runs.items() for column in _shares(name, run)]
-    lengths = [column for name, run in runs.items() for column in _lengths(name, run)]
-    return [*shares, *lengths, *row_columns(result)]
+    lengths = [
+        column
+        for place, (name, run) in enumerate(runs.items())
+        for column in _lengths(name, run, EVERYWHERE if place == 0 else _ASIDE)
+    ]
+    return [*shares, *row_columns(result), *lengths]
 
 
 def _known(result: GradientFlow) -> dict[str, FlowRun]:
@@ -67,27 +72,36 @@ def _shares(name: str, run: FlowRun) -> list[Column]:
             role,
             run.rows.get("output_share", np.full(len(run.rows["norm_share"]), np.nan)),
             lines=_HALF,
-            places=("axis", "card"),
+            places=_ASIDE,
         ),
     ]
 
 
-def _lengths(name: str, run: FlowRun) -> list[Column]:
+def _lengths(name: str, run: FlowRun, places: tuple[Place, ...]) -> list[Column]:
     found = [
-        _length(name, run.rows[role], role) for role in ("input", "output") if role in run.rows
+        _length(name, run.rows[role], role, places)
+        for role in ("input", "output")
+        if role in run.rows
     ]
     times = run.rows.get("times")
     return [*found, *([] if times is None else [_times(name, times)])]
 
 
-def _length(name: str, lengths: Vector, role: str) -> Column:
+def _length(name: str, lengths: Vector, role: str, places: tuple[Place, ...]) -> Column:
     """As a logarithm: lengths of rows go over many powers of ten; of nothing there is none."""
     known = np.asarray(lengths, float)
     logs: Any = np.full(len(known), np.nan)
     np.log10(known, out=logs, where=known > 0)
     label = f"log10 length by the {role}, {name}"
     return Column(
-        f"{role} {name}", label, role, logs, head=f"{role}, {name}", tooltip=label, format=".2f"
+        f"{role} {name}",
+        label,
+        role,
+        logs,
+        head=f"{role}, {name}",
+        tooltip=label,
+        format=".2f",
+        places=places,
     )
 
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -166,15 +165,15 @@ def reach(result: GradientFlow | None) -> tuple[float, float]:
     runs = [] if result is None else [run for run in result.runs.values() if len(_steps(run))]
     first = min((float(_steps(run)[0]) for run in runs), default=1.0)
     last = max((float(_steps(run)[-1]) for run in runs), default=1.0)
-    if result is not None and result.progress:
-        last = max([last, *(float(_asked(result, run)) for run in runs)])
+    if result is not None and (result.progress or not runs):
+        last = max([last, _asked(result), *(float(run.about.get("of") or 0) for run in runs)])
     return first, max(last, first + 1)
 
 
-def _asked(result: GradientFlow, run: FlowRun) -> Any:
-    """How many steps a run is to take; 0 where that is not known."""
+def _asked(result: GradientFlow) -> float:
+    """How many steps a training is to take that is asked for; 0 for other sources."""
     trained = result.settings.get("source") == "train"
-    return run.about.get("of") or (result.settings.get("steps") if trained else 0) or 0
+    return float(result.settings.get("steps") or 0) if trained else 0.0
 
 
 def _steps(run: FlowRun) -> Vector:

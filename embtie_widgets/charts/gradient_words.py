@@ -58,10 +58,10 @@ def headline(result: GradientFlow) -> str:
 def _of_a_text(run: FlowRun, curve: str) -> str:
     share = run.mean(curve, 0, math.inf)
     many = len(run.curves["step"])
-    whose = "matrix" if run.tied is False else "shared matrix"
+    whose = _whose(run)
     said = f"The {_writer(share)} writes most" if share != 0.5 else "Both paths write alike"
     return (
-        f"{said} of the {whose}'s gradient on this text: the output's share is {share:.2f} over "
+        f"{said} of {whose} gradient on this text: the output's share is {_percent(share)} over "
         f"{many:,} batch{'es' if many > 1 else ''}{_SHARES[curve]}."
     )
 
@@ -70,19 +70,29 @@ def _of_a_training(run: FlowRun, curve: str, name: str, growing: bool) -> str:
     steps = run.curves["step"]
     span = _span(int(steps[-1]))
     early, late = run.mean(curve, 1, span), run.mean(curve, int(steps[-1]) - span + 1, math.inf)
-    matrix = "an untied pair's summed" if run.tied is False else "the shared matrix's"
+    matrix = _whose(run)
     now = "so far" if growing else "in the end"
     if span >= int(steps[-1]):
-        return f"The output writes {early:.2f} of {matrix} gradient {now}{_SHARES[curve]}."
+        return f"The output writes {_percent(early)} of {matrix} gradient {now}{_SHARES[curve]}."
     return (
-        f"The output writes {early:.2f} of {matrix} gradient over the first {span:,} steps and "
-        f"{late:.2f} over the last {span:,}{_SHARES[curve]}."
+        f"The output writes {_percent(early)} of {matrix} gradient over the first {span:,} steps, "
+        f"{_percent(late)} over the last {span:,}{_SHARES[curve]}."
     )
 
 
 def _span(last: int) -> int:
     """How many steps are "first" and "last" in a sentence."""
     return next((end for end in (1_000, 100, 50, 10) if last >= 3 * end), last)
+
+
+def _whose(run: FlowRun) -> str:
+    """Of an untied model the two gradients are taken together, as if one matrix stood in both
+    places."""
+    return "the two matrices' summed" if run.tied is False else "the shared matrix's"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %").replace("-", "−")
 
 
 def _writer(share: float) -> str:
@@ -98,11 +108,12 @@ def asides(result: GradientFlow) -> str:
     said = []
     if run.knows("update_share"):
         share = run.mean("update_share", 1, last)
-        said.append(f"Of Adam's step the output writes {share:.2f} on average")
+        said.append(f"of Adam's step the output writes {_percent(share)} on average")
     if run.knows("cosine"):
         angle = math.degrees(math.acos(min(max(run.mean("cosine", 1, last), -1), 1)))
         said.append(f"the two parts stand at {angle:.0f}° to each other")
-    return ("; ".join(said) + ".").capitalize() if said else ""
+    words = "; ".join(said)
+    return f"{words[:1].upper()}{words[1:]}." if said else ""
 
 
 def caption(result: GradientFlow, view: View | None = None) -> str:

@@ -46,7 +46,7 @@ _SOURCES = (
 )
 _OF_A_TEXT = frozenset({"corpus", "batch", "length", "precision", "device"})
 _MODES = (("Corrected", "corrected"), ("Paper", "paper"))
-_SCALES = (("linear", "linear"), ("logarithmic", "log"))
+_SCALES = (("steps", "linear"), ("log of steps", "log"))
 
 
 class GradientFlowPanel(Panel):
@@ -120,18 +120,19 @@ class GradientFlowPanel(Panel):
         self.views = TokenViews(
             self, None, str, ("log_count",), ("share tied", "share untied"), ("count", "share tied")
         )
-        self.groups = GroupMeans(self.state, self.callback, "Mean share of the output, by length,")
-        looks = w.Box([self.smooth, self.scale.add_class("ep-switch")]).add_class("ep-looks")
-        curves = [self.mode, self.mode_words, self.measure, self.meaning, self.chart, looks]
+        self.groups = GroupMeans(self.state, self.callback, "The output's mean share of lengths")
+        self.looks = w.Box([self.smooth, self.scale.add_class("ep-switch")]).add_class("ep-looks")
+        curves = [self.mode, self.mode_words, self.measure, self.meaning, self.chart, self.looks]
         self.cards = {
             "curves": card("", *curves, self.caption).add_class("ep-flow"),
             "bands": card("Into which rows", self.bands, self.bands_caption).add_class("ep-bands"),
             "numbers": card("Means over steps", self.numbers),
             "facts": card("Runs", self.facts),
         }
+        self._by_group = self.groups.cards
         self._arrange(None)
         shown = self.cards
-        tokens = [*self.views.cards, shown["numbers"], *self.groups.cards, shown["facts"]]
+        tokens = [*self.views.cards, shown["numbers"], *self._by_group, shown["facts"]]
         return [self.headline, shown["curves"], shown["bands"], *tokens]
 
     def build_settings(self) -> Mapping[str, Setting]:
@@ -214,13 +215,14 @@ class GradientFlowPanel(Panel):
 
     def _arrange(self, result: GradientFlow | None) -> None:
         """Only what there is something to see of takes room."""
-        rows = chart.has_rows(result)
+        rows, drawn = chart.has_rows(result), result is None or bool(result.runs)
         shown = {
             self.cards["bands"]: chart.has_bands(result),
             self.cards["numbers"]: result is not None and bool(result.runs),
             self.cards["facts"]: result is not None,
             **dict.fromkeys(self.views.cards, rows),
-            **dict.fromkeys(self.groups.cards, rows and bool(result and result.groups)),
+            **dict.fromkeys(self._by_group, rows and bool(result and result.groups)),
+            **dict.fromkeys([self.mode, self.looks, self.mode_words], drawn),
         }
         for one, seen in shown.items():
             one.layout.display = "" if seen else "none"
@@ -247,7 +249,7 @@ class GradientFlowPanel(Panel):
         self.mode_words.value = f"<p class='ep-said'>{escape(said)}</p>"
         self.meaning.value = f"<p class='ep-said'>{escape(view.shown.says)}</p>"
         for control in (self.measure, self.meaning):
-            control.layout.display = "none" if view.paper else ""
+            control.layout.display = "" if result.runs and not view.paper else "none"
         self.smooth.disabled = view.paper
         self.caption.value = f"<p>{escape(chart.caption(result, view))}</p>"
         self.chart.show(chart.spec(result, view))

@@ -51,7 +51,7 @@ def numbers(result: GradientFlow) -> str:
             _named(result, name),
             f"{first:,} to {last:,}" if last > first else f"{last:,}",
             *(number(_mean(run, curve, first, last)) for curve in shares),
-            *([number(PUBLISHED.get((first, last)))] if trained else []),
+            *([_published(run, first, last)] if trained else []),
             _angle(_mean(run, "cosine", first, last)),
             _check(run, first, last),
         ]
@@ -60,6 +60,11 @@ def numbers(result: GradientFlow) -> str:
     ]
     said = [_ABOUT, *([_PUBLISHED] if trained else [])]
     return table(head, rows, "means over steps") + "".join(map(_quiet, said))
+
+
+def _published(run: FlowRun, first: int, last: int) -> str:
+    """Of the paper's model, which is tied."""
+    return "–" if run.tied is False else number(PUBLISHED.get((first, last)))
 
 
 def _known(result: GradientFlow, curve: str) -> bool:
