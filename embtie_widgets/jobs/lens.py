@@ -176,9 +176,19 @@ class _Pair:
         notes += [note for name in self._sides for note in self._short(name)]
         if len({text.sha256 for text in texts}) > 1:
             notes.append(
-                "The two models cut the text into different tokens; each mean is over its own."
+                "The two models cut the text into different tokens; each mean is over its own: "
+                f"{' and '.join(self._extent(name) for name in self._sides)}."
             )
         return notes
+
+    def _extent(self, name: str) -> str:
+        """How much of the text a model reads."""
+        side = self._sides[name]
+        letters = sum(side.tokenizer.letters(piece.tolist()) for piece in side.measured.ids)
+        return (
+            f"{self._models[name]['name']} reads {side.measured.positions:,} tokens, some "
+            f"{letters:,} letters"
+        )
 
     def _short(self, name: str) -> list[str]:
         """The sentence on a training that was kept short."""

@@ -19,6 +19,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import CorpusRef
 from embtie_widgets.requests.corpus import OWN
+from embtie_widgets.requests.fields import short
 from embtie_widgets.sources import cutting
 from embtie_widgets.sources.corpora import find_corpus
 from embtie_widgets.sources.texts import Chunk, chunks_of
@@ -36,6 +37,10 @@ _MORE = "Give more text, shorter pieces, or ask for fewer tokens."
 
 class Encoder(Protocol):
     """What cuts texts into tokens; `special` adds those of the model's habit."""
+
+    @property
+    def specials(self) -> dict[int, str]:
+        """Special tokens that a text may spell, by id."""
 
     def encode(self, texts: list[str], special: bool = False) -> list[list[int]]:
         """The ids of each text."""
@@ -270,6 +275,7 @@ class _Cut:
     def __init__(self, tokenizer: Encoder | None, length: int) -> None:
         self._tokenizer, self.length = tokenizer, length
         self.special = [] if tokenizer is None else _habit(tokenizer)
+        self.spelt = {} if tokenizer is None else tokenizer.specials
         self.dropped = self.forced = 0
         if length < max(SHORTEST, len(self.special) + 1):
             raise EmbtieError(
@@ -376,9 +382,23 @@ class _Kept:
             },
         )
 
+    def _spelt(self, cut: _Cut) -> Iterator[str]:
+        """Where the text itself spells special tokens, which the model takes for such."""
+        texts = [piece.ids[len(cut.special) :] for piece in self.pieces if cut.spelt]
+        inside = np.concatenate(texts) if texts else np.zeros(0, np.int64)
+        count = int(np.isin(inside, list(cut.spelt)).sum())
+        if count:
+            names = [short(name) for i, name in cut.spelt.items() if (inside == i).any()]
+            times = "once" if count == 1 else f"{count:,} times"
+            yield (
+                f"The text itself spells a special token {times} ({', '.join(names[:4])}); the "
+                "model reads it as that token, not as letters."
+            )
+
     def _notes(self, cut: _Cut) -> Iterator[str]:
         if self.most and not self.full:
             yield f"The text has only {self.size:,} of the {self.most:,} tokens asked for."
+        yield from self._spelt(cut)
         if cut.dropped:
             ends = "end was" if cut.dropped == 1 else "ends were"
             yield f"{cut.dropped:,} {ends} left out: shorter than {SHORTEST} tokens."

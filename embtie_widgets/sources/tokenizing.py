@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -48,6 +48,18 @@ class ModelTokenizer:
     def sha256(self) -> str:
         """Of all that it consists of."""
         return hashlib.sha256(self.tokenizer.to_str().encode()).hexdigest()
+
+    @cached_property
+    def specials(self) -> dict[int, str]:
+        """Special tokens by id, which a text turns into where it spells them; without the one for
+        what is unknown, which no text need spell."""
+        unknown = {"<unk>", "[UNK]", getattr(self.tokenizer.model, "unk_token", None)}
+        added = self.tokenizer.get_added_tokens_decoder().items()
+        return {i: t.content for i, t in added if t.special and t.content not in unknown}
+
+    def letters(self, ids: Iterable[int]) -> int:
+        """How many characters of a text these ids stand for, special tokens left out."""
+        return len(self.tokenizer.decode(list(ids), skip_special_tokens=True))
 
     def encode(self, texts: list[str], special: bool = False) -> list[list[int]]:
         """The ids of each text, on all processors; `special` adds to each what the model is used

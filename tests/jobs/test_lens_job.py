@@ -223,7 +223,13 @@ def test_another_tokenizer_of_the_same_model_is_another_result(logit: LensReques
     write_tokenizer(Path(logit.a.ref), WORDS[::-1])
     second = ew.run(logit)
     assert not same(first.lenses["A"], second.lenses["A"])
-    assert "cut the text into different tokens" in " ".join(second.notes)
+    said = next(note for note in second.notes if "different tokens" in note)
+    for side, known in (("A", WORDS[::-1]), ("B", WORDS)):
+        lens = second.lenses[side]
+        pieces = [lens.ids[lens.piece == piece] for piece in np.unique(lens.piece)]
+        letters = sum(len(" ".join(known[row - 1] for row in ids)) for ids in pieces)
+        name = second.models[side]["name"]
+        assert f"{name} reads 400 tokens, some {letters:,} letters" in said
 
 
 def test_another_saved_lens_under_the_same_name_is_another_result(

@@ -49,6 +49,26 @@ def test_texts_are_cut_into_pieces_that_follow_each_other():
     assert all(ids.dtype == np.int64 for ids in pieces.ids)
 
 
+def test_special_tokens_that_the_text_itself_spells_are_counted():
+    tokenizer = words(special=True)
+    tokenizer.tokenizer.add_special_tokens(["<s>", "</s>", "?"])
+    told = pieces_of_texts("w1 <s> w2 </s> w3 <s> strange", tokenizer, length=5).notes
+    assert len(told) == 1
+    assert "spells a special token 3 times ('<s>', '</s>')" in told[0]
+    assert pieces_of_texts("w1 w2 strange w3", tokenizer, length=5).notes == ()
+    # Token ids are no text: whoever gives them means them.
+    assert pieces_of_texts([[0, 4, 1, 5]], None, length=5).notes == ()
+
+
+def test_the_end_of_text_inside_a_text_is_told_for_the_bundled_pair():
+    tokenizer = tokenizer_of(ModelRef("nano-tied"))
+    told = pieces_of_texts("Once upon<|endoftext|>a time.", tokenizer, length=16).notes
+    assert told == (
+        "The text itself spells a special token once ('<|endoftext|>'); the model reads it as that "
+        "token, not as letters.",
+    )
+
+
 def test_ends_of_a_single_token_are_dropped_and_counted():
     pieces = pieces_of_texts([text_of(5), text_of(9), "", "w1"], words(), length=4)
     assert listed(pieces) == [own(4), own(4), own(4, 4)]

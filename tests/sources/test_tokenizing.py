@@ -298,3 +298,10 @@ def test_a_text_that_no_token_stands_for_is_a_sentence(checkpoint):
     made.save(str(checkpoint / "tokenizer.json"))
     with pytest.raises(EmbtieError, match="tokenizer of model fails on this text"):
         tokenizer_of(ModelRef(str(checkpoint))).encode(["a b"])
+
+
+def test_the_letters_of_ids_are_those_of_the_text_without_special_tokens():
+    tokenizer = tokenizer_of(ModelRef("nano-tied"))
+    text = "Once upon a time,\n there was größe.  "
+    assert tokenizer.letters(tokenizer.encode([text])[0]) == len(text)
+    assert tokenizer.letters(tokenizer.encode([f"{text}<|endoftext|>a"])[0]) == len(text) + 1
