@@ -7,7 +7,14 @@ from embtie_widgets.charts.files import charts_page
 from embtie_widgets.charts.gradient_bands import bands, bands_caption, has_bands
 from embtie_widgets.charts.gradient_curves import spec
 from embtie_widgets.charts.gradient_tokens import columns, has_rows, same_rows
-from embtie_widgets.charts.gradient_view import MEASURES, MODE_WORDS, View, fitting, measures_of
+from embtie_widgets.charts.gradient_view import (
+    MEASURES,
+    MODE_WORDS,
+    View,
+    fitting,
+    measures_of,
+    modes_of,
+)
 from embtie_widgets.charts.gradient_words import caption, headline, text
 from embtie_widgets.results.gradient import GradientFlow
 
@@ -28,6 +35,7 @@ __all__ = [
     "has_rows",
     "headline",
     "measures_of",
+    "modes_of",
     "page",
     "same_rows",
     "spec",

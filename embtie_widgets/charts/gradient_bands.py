@@ -28,8 +28,7 @@ def has_bands(result: GradientFlow | None) -> bool:
 def bands(result: GradientFlow | None) -> dict[str, Any]:
     """The picture in plotly's terms, "data" and "layout"."""
     runs = _known(result)
-    alone = len(runs) == 1
-    traces = [_field(name, run, place, alone) for place, (name, run) in enumerate(runs.items())]
+    traces = [_field(name, run, place) for place, (name, run) in enumerate(runs.items())]
     return {"data": traces, "layout": _layout(runs, reach(result))}
 
 
@@ -55,7 +54,7 @@ def _known(result: GradientFlow | None) -> dict[str, FlowRun]:
     }
 
 
-def _field(name: str, run: FlowRun, place: int, alone: bool) -> _Trace:
+def _field(name: str, run: FlowRun, place: int) -> _Trace:
     steps, shares = cut(run)
     number = "" if place == 0 else str(place + 1)
     first = np.asarray(run.curves["step"], float)[: len(steps)]
@@ -70,7 +69,7 @@ def _field(name: str, run: FlowRun, place: int, alone: bool) -> _Trace:
         "zmax": 1,
         "colorscale": _SCALE,
         "showscale": place == 0,
-        "colorbar": _BAR | {"ypad": 8 if alone else 26},
+        "colorbar": _BAR,
         "hovertemplate": (
             f"<b>{plain(name)}</b>, tokens that come %{{y}}<br>about step %{{x:,.0f}}: the output "
             "has %{z:.3f} of both lengths<extra></extra>"
@@ -83,12 +82,14 @@ def _field(name: str, run: FlowRun, place: int, alone: bool) -> _Trace:
 
 _BAR = {
     "orientation": "h",
+    "yref": "container",
     "y": 1.0,
-    "yanchor": "bottom",
+    "yanchor": "top",
     "x": 0.5,
     "xanchor": "center",
     "len": 0.7,
     "thickness": 10,
+    "ypad": 4,
     "outlinewidth": 0,
     "tickvals": [0, 0.5, 1],
     "ticktext": ["all by the input", "half", "all by the output"],
@@ -121,7 +122,7 @@ def _layout(runs: dict[str, FlowRun], ends: tuple[float, float]) -> dict[str, An
     layout: dict[str, Any] = {
         "uirevision": f"bands {list(runs)} {ends}",
         "height": height,
-        "margin": {"l": 8, "r": 16, "t": 8, "b": 8},
+        "margin": {"l": 8, "r": 16, "t": 46 if len(runs) < 2 else 70, "b": 8},
         "dragmode": "zoom",
         "annotations": [],
     }

@@ -21,6 +21,7 @@ from embtie_widgets.charts.gradient_view import (
     stride,
     values,
 )
+from embtie_widgets.charts.lens_words import short
 from embtie_widgets.charts.shapes import ABOVE, Vector, faint
 from embtie_widgets.charts.theme import ROLES, Mark, mark_of
 from embtie_widgets.results.gradient import FlowRun, GradientFlow
@@ -68,7 +69,7 @@ def _lengths(runs: dict[str, FlowRun], name: str, run: FlowRun, view: View) -> l
         words = _PROXY if curve == "proxy_norm" else words
         hover = f"<b>{plain(name)}</b>, {words}<br>step %{{x:,}}: %{{y:.4g}}<extra></extra>"
         dash, strength = (mark.dash, 1.0) if first else ("dot", _COMPARED)
-        called = words if first else f"{plain(name)}, {words}"
+        called = words if first else f"{plain(short(name))}, {words}"
         drawn = _layered(run, lambda over, c=curve: run.curve(c, over), view, mark, dash, strength)
         traces += [one | {"hovertemplate": hover, "name": called} for one in drawn]
         traces[-1]["showlegend"] = True
@@ -266,7 +267,7 @@ def _names(result: GradientFlow | None, view: View, extent: tuple[float, float])
             "x": _across(ends[name][0], view),
             "yref": "y2",
             "y": min(max(ends[name][1], extent[0]), extent[1]),
-            "text": f"<b>{looks[name].glyph} {plain(name)}</b>",
+            "text": f"<b>{looks[name].glyph} {plain(short(name))}</b>",
             "font": {"size": 13},
             "showarrow": False,
             "xanchor": "left" if ends[name][0] < last / 2 else "right",

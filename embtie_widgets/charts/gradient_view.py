@@ -118,11 +118,16 @@ def fitting(result: GradientFlow | None, view: View) -> View:
     """The view with what this result has not replaced by what it has."""
     if result is None or not result.runs:
         return view
-    exact, proxy = (_known(result, name) for name in ("input_norm", "proxy_norm"))
-    mode = {(True, False): "corrected", (False, True): "paper"}.get((exact, proxy), view.mode)
-    offered = measures_of(result)
+    modes, offered = modes_of(result), measures_of(result)
+    mode = view.mode if view.mode in modes or not modes else modes[0]
     measure = view.measure if view.measure in offered else next(iter(offered), view.measure)
     return replace(view, mode=mode, measure=measure)
+
+
+def modes_of(result: GradientFlow) -> list[str]:
+    """In which modes there is something to see."""
+    needs = {"corrected": "input_norm", "paper": "proxy_norm"}
+    return [mode for mode, curve in needs.items() if _known(result, curve)]
 
 
 def measures_of(result: GradientFlow) -> list[str]:

@@ -28,16 +28,19 @@ _SHARES = {
     "norm_share": ", by length",
     "proxy_share": ", as the paper counts",
 }
-_FEW = 3
+_FEW, _EARLY = 20, 1_000
 
 
 def windows(run: FlowRun) -> list[tuple[int, int]]:
-    """The steps that means are taken over, first and last of each: one after the other, and all."""
+    """The steps that means are taken over, first and last of each: one after the other, the first
+    1,000 where there are more, and all.  A few steps at the end are in the last alone."""
     last = int(run.curves["step"][-1]) if len(run.curves["step"]) else 0
-    ends = [*(end for end in _ENDS if end < last), last]
+    ends = [end for end in _ENDS if end < last]
+    ends += [last] if not ends or last - ends[-1] >= _FEW else []
     starts = [1, *(end + 1 for end in ends[:-1])]
-    whole = [(1, last)] if len(ends) > 1 else []
-    return [*zip(starts, ends, strict=True), *whole]
+    early = [(1, _EARLY)] if last > _EARLY else []
+    whole = [(1, last)] if len(ends) > 1 or ends[-1] < last else []
+    return [*zip(starts, ends, strict=True), *early, *whole]
 
 
 def headline(result: GradientFlow) -> str:
@@ -125,7 +128,7 @@ def caption(result: GradientFlow, view: View | None = None) -> str:
         _recipe(result),
         "the paper's proxy for the input" if view.paper else "",
         f"means over the last {view.over} steps, single steps behind" if view.over > 1 else "",
-        f"every {every}th step is drawn" if every > 1 else "",
+        f"one step in {every} is drawn" if every > 1 else "",
         checks(result),
         f"seed {result.settings['seed']}" if "seed" in result.settings else "",
     ]
