@@ -34,8 +34,8 @@ from embtie_widgets.training.runs import RunSpec, load_trained
 PLAIN = 1.0
 _SMALLER = "Choose a smaller batch, a shorter length or a smaller vocabulary."
 _CENTERED = True  # as the paper does
-# So many tokens of the text held out tell losses apart that a reader would.
-_HELD_TOKENS = 65_536
+# So many tokens of the text held out tell losses apart that a reader would; read so many at once.
+_HELD_TOKENS, _AT_ONCE = 32_768, 2_048
 _HELD_LOSS = "held_loss"
 
 
@@ -125,9 +125,7 @@ class _Growing:
             self._untied = _untied_of(store, None)
         else:
             self._runs[factor] = self._scaled(factor, store)
-        manifest = store.manifest
-        done, of = manifest["done"], manifest["of"] or self._request.steps
-        return self._so_far(f"{done:,} of {of:,} steps of the {name} model")
+        return self._so_far(f"{store.done:,} of {self._request.steps:,} steps of the {name} model")
 
     def _held_loss(self, spec: RunSpec, store: RunStore) -> float | None:
         """Nats per token on the text held out, measured once for each run; None for a text that is
@@ -140,7 +138,7 @@ class _Growing:
             self._progress(f"loss of {spec.name} on text held out", 0, 1)
             model = load_trained(store).to(pick_device(config.device)).eval()
             text = Corpus(held.ids[: max(_HELD_TOKENS, config.length) + 1])
-            loss = held_out_loss(model, text, config.batch, config.length)
+            loss = held_out_loss(model, text, max(1, _AT_ONCE // config.length), config.length)
             store.set_state(manifest["state"], manifest["done"], **{key: loss})
         found: float = store.manifest[key]
         return found
