@@ -120,7 +120,7 @@ def _layout(runs: dict[str, FlowRun], ends: tuple[float, float]) -> dict[str, An
     height = len(runs) * many * _ROW_HEIGHT + _EDGE
     each = (1 - _GAP * (len(runs) - 1)) / max(len(runs), 1)
     layout: dict[str, Any] = {
-        "uirevision": f"bands {list(runs)} {ends}",
+        "uirevision": f"bands {len(runs)} {ends}",
         "height": height,
         "margin": {"l": 8, "r": 16, "t": 46 if len(runs) < 2 else 70, "b": 8},
         "dragmode": "zoom",

@@ -143,7 +143,7 @@ def _layout(result: GradientFlow | None, view: View) -> dict[str, Any]:
     by_batch = result is not None and result.settings.get("source") == "text"
     extent = _extent(result, view)
     return {
-        "uirevision": f"{view.mode} {view.measure} {view.scale} {ends}",
+        "uirevision": f"{view.mode} {view.measure} {view.scale} {_of(result)}",
         "height": 600,
         "margin": {"l": 8, "r": 16, "t": 44, "b": 8},
         "hovermode": "closest",
@@ -182,6 +182,12 @@ def _layout(result: GradientFlow | None, view: View) -> dict[str, Any]:
             *_reasons(result),
         ],
     }
+
+
+def _of(result: GradientFlow | None) -> list[Any]:
+    """What a zoom lasts as long as: the same training, however far it has come."""
+    settings = {} if result is None else result.settings
+    return [settings.get(name) for name in ("source", "steps", "file")]
 
 
 def _steps_axis(ends: tuple[float, float], view: View) -> dict[str, Any]:
