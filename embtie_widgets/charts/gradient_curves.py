@@ -140,7 +140,6 @@ def _hover(one: Measure) -> str:
 
 def _layout(result: GradientFlow | None, view: View) -> dict[str, Any]:
     one, ends = view.shown, reach(result)
-    by_batch = result is not None and result.settings.get("source") == "text"
     extent = _extent(result, view)
     return {
         "uirevision": f"{view.mode} {view.measure} {view.scale} {_of(result)}",
@@ -150,7 +149,7 @@ def _layout(result: GradientFlow | None, view: View) -> dict[str, Any]:
         "dragmode": "zoom",
         "legend": ABOVE,
         "xaxis": {
-            "title": {"text": "batch of the text" if by_batch else "optimiser step"},
+            "title": {"text": "batch of the text" if view.by_batch else "optimiser step"},
             "anchor": "y2",
             "zeroline": False,
             "showline": True,

@@ -91,12 +91,14 @@ MODE_WORDS = {
 
 @dataclass(frozen=True)
 class View:
-    """What is drawn: a key of `MODE_WORDS`, one of `MEASURES`, and how steps are shown."""
+    """What is drawn: a key of `MODE_WORDS`, one of `MEASURES`, and how steps are shown; batches of
+    a text are never averaged."""
 
     mode: str = "corrected"
     measure: str = "share"
     smooth: bool = True
     scale: str = "linear"
+    by_batch: bool = False
 
     @property
     def paper(self) -> bool:
@@ -111,7 +113,7 @@ class View:
     @property
     def over(self) -> int:
         """Over how many steps curves are averaged."""
-        return SMOOTH if self.smooth or self.paper else 1
+        return SMOOTH if (self.smooth or self.paper) and not self.by_batch else 1
 
 
 def fitting(result: GradientFlow | None, view: View) -> View:
@@ -121,7 +123,8 @@ def fitting(result: GradientFlow | None, view: View) -> View:
     modes, offered = modes_of(result), measures_of(result)
     mode = view.mode if view.mode in modes or not modes else modes[0]
     measure = view.measure if view.measure in offered else next(iter(offered), view.measure)
-    return replace(view, mode=mode, measure=measure)
+    by_batch = result.settings.get("source") == "text"
+    return replace(view, mode=mode, measure=measure, by_batch=by_batch)
 
 
 def modes_of(result: GradientFlow) -> list[str]:

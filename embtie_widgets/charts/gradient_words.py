@@ -130,20 +130,23 @@ def caption(result: GradientFlow, view: View | None = None) -> str:
         f"means over the last {view.over} steps, single steps behind" if view.over > 1 else "",
         f"one step in {every} is drawn" if every > 1 else "",
         checks(result),
-        f"seed {result.settings['seed']}" if "seed" in result.settings else "",
+        f"seed {result.settings['seed']}" if result.settings.get("source") == "train" else "",
     ]
     return "; ".join(fact for fact in facts if fact) + "."
 
 
 def _runs(result: GradientFlow) -> str:
     counted = [f"{name}: {len(run.curves['step']):,}" for name, run in result.runs.items()]
-    unit = "batches" if result.settings.get("source") == "text" else "logged steps"
-    return f"{' and '.join(counted)} {unit}" if counted else ""
+    return f"{' and '.join(counted)} {_units(result, 'es')}" if counted else ""
+
+
+def _units(result: GradientFlow, plural: str = "") -> str:
+    by_batch = result.settings.get("source") == "text"
+    return f"batch{plural}" if by_batch else f"logged step{plural[-1:]}"
 
 
 _RECIPE = {
     "preset": "{}",
-    "model": "{}",
     "corpus": "on {}",
     "batch": "batch {}",
     "length": "{} tokens a piece",
@@ -154,13 +157,24 @@ _RECIPE = {
 
 def _recipe(result: GradientFlow) -> str:
     """The recipe of the first run, as far as it is known."""
-    about: dict[str, Any] = next((run.about for run in result.runs.values()), {})
+    first: dict[str, Any] = next((run.about for run in result.runs.values()), {})
+    text = first.get("text")
+    about = {**_asked(result), **first}
+    if isinstance(text, dict):
+        about["corpus"] = text.get("name")
     known = [
         words.format(about[name])
         for name, words in _RECIPE.items()
         if isinstance(about.get(name), str | int | float) and about[name] != ""
     ]
     return ", ".join(known)
+
+
+def _asked(result: GradientFlow) -> dict[str, Any]:
+    """What the request says of the recipe, as far as its source heeds it."""
+    heeded = {"train": ("preset",), "text": ("batch", "length")}
+    names = heeded.get(str(result.settings.get("source")), ())
+    return {name: result.settings.get(name) for name in names}
 
 
 def checks(result: GradientFlow) -> str:
@@ -172,7 +186,10 @@ def checks(result: GradientFlow) -> str:
     ]
     if not worst:
         return ""
-    return f"the parts add up to the whole gradient to within {max(worst):.1g} at every logged step"
+    return (
+        f"the parts add up to the whole gradient to within {max(worst):.1g} at every "
+        f"{_units(result)}"
+    )
 
 
 def text(_request: Any, result: GradientFlow) -> str:

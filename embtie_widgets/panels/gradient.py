@@ -222,7 +222,8 @@ class GradientFlowPanel(Panel):
             self.cards["facts"]: result is not None,
             **dict.fromkeys(self.views.cards, rows),
             **dict.fromkeys(self._by_group, rows and bool(result and result.groups)),
-            **dict.fromkeys([self.looks, self.mode_words], drawn),
+            self.looks: drawn and not (result and result.settings.get("source") == "text"),
+            self.mode_words: drawn,
             self.mode: result is None or len(chart.modes_of(result)) > 1,
         }
         for one, seen in shown.items():
