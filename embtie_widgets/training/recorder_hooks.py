@@ -206,10 +206,10 @@ class StepCapture:
         self.rough = self.rough or output.dtype.itemsize < 4
         along = (hidden.detach().to(self.dtype) @ self.probe).reshape(-1)
         for block in _blocks(output.detach()):
-            squares = torch.linalg.vector_norm(block, dtype=self.fine).square()
-            count = torch.full_like(squares, block.numel())
-            self.logits += torch.stack([count, block.sum(dtype=self.fine), squares])
-            self.largest = torch.maximum(self.largest, block.max().to(self.dtype))
+            flat = block.to(self.dtype).reshape(-1)
+            count = torch.full_like(flat[0], len(flat))
+            self.logits += torch.stack([count, flat.sum(), torch.dot(flat, flat)])
+            self.largest = torch.maximum(self.largest, flat.max())
         output.register_hook(partial(self._logit_gradients, along))
 
     @_caught

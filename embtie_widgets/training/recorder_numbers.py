@@ -19,17 +19,18 @@ def parts_of(caught: StepCapture) -> tuple[Tensor, Tensor] | None:
     """Input and output part (V, d) of the step, with the loss's scale taken out; None where a
     matrix is not trained, or there is but one, or the two have no sum.
 
-    The check comes first: it needs the whole gradient, from which the output part is made.
+    What was caught is used up: the check has to come first.
     """
-    matrices, whole = caught.matrices, caught.whole
-    if not matrices.shared:
-        if len(whole) < 2 or whole["input"].shape != whole["output"].shape:
-            return None
-        return whole["input"] / caught.scale, whole["output"] / caught.scale
-    if "input" not in whole:
+    whole = caught.whole
+    if caught.scale != 1.0:
+        for part in (*whole.values(), caught.input_part):
+            part /= caught.scale
+    if caught.matrices.shared:
+        own = caught.input_part
+        return (own, whole["input"].sub_(own)) if whole else None
+    if len(whole) < 2 or whole["input"].shape != whole["output"].shape:
         return None
-    own = caught.input_part / caught.scale
-    return own, (whole["input"] / caught.scale).sub_(own)
+    return whole["input"], whole["output"]
 
 
 def check_of(caught: StepCapture) -> float:

@@ -57,14 +57,14 @@ class RunWriter:
         self.store.keep(done, kept["input"], kept.get("output"))
         self.save_rows()
 
-    def write(self, step: int, loss: float, rate: float, caught: StepCapture) -> str:
+    def write(self, step: int, loss: float, rate: float, caught: StepCapture | None) -> str:
         """The row of a step; what is wrong with its parts, which are left out then, or nothing."""
         row: dict[str, Any] = {"step": step, "loss": loss, "lr": rate}
-        row["check"] = numbers.check_of(caught)
-        wrong = numbers.wrong_parts(row["check"], caught)
-        if not wrong:
-            row |= self._parts(caught)
-        row |= numbers.logit_numbers(caught)
+        wrong = ""
+        if caught is not None:
+            row["check"] = numbers.check_of(caught)
+            wrong = numbers.wrong_parts(row["check"], caught)
+            row |= ({} if wrong else self._parts(caught)) | numbers.logit_numbers(caught)
         row |= self._of_matrices()
         row["since"] = step - 1 - self.kept
         self.store.append(row)

@@ -82,9 +82,8 @@ class Recording:
         if self._records(step):
             with self._quiet():
                 whole, value = self._together(caught, loss)
-                wrong = writer and writer.write(step, value, self._rate(), whole)
-                if wrong:
-                    self._say(wrong)
+                if writer is not None:
+                    self._say(writer.write(step, value, self._rate(), whole))
         self.done = step
 
     def close(self, state: str) -> None:
@@ -109,18 +108,24 @@ class Recording:
             caught.disarm()
         return caught
 
-    def _together(self, caught: StepCapture | None, loss: Any) -> tuple[StepCapture, float]:
-        """What all processes caught, and the loss.  All of them come here at the same steps."""
-        fault, value = None if caught is None else caught.error, torch.tensor(math.nan)
+    def _together(self, caught: StepCapture | None, loss: Any) -> tuple[StepCapture | None, float]:
+        """What all processes caught, and the loss; nothing is caught where one of them failed.
+
+        All of them come here at the same steps, and none may be kept waiting.
+        """
+        fault: Exception | None = None if caught is None else caught.error
+        value = torch.tensor(math.nan)
         try:
             value = self._loss(caught, loss)
-        except Exception as error:  # the others wait: they hear of it first
+        except Exception as error:  # told once the others know
             fault = fault or error
         good = caught is not None and fault is None
         if self._how == TOGETHER:
             good = all_well(good, self.matrices.input.device)
+        if fault is not None:
+            self._say(_words(fault))
         if caught is None or not good:
-            raise fault or EmbtieError("A step was not caught.", "Look at the other processes.")
+            return None, math.nan if self._how == TOGETHER else float(value)
         return caught, float(share(caught, value) if self._how == TOGETHER else value)
 
     def _loss(self, caught: StepCapture | None, given: Any) -> Tensor:
@@ -142,15 +147,21 @@ class Recording:
             yield
         except Exception as error:
             logger.debug("while recording", exc_info=True)
-            known = isinstance(error, EmbtieError)
-            self._say(str(error) if known else f"{type(error).__name__}: {error}")
+            self._say(_words(error))
 
     def _say(self, what: str) -> None:
         """Once: a training of weeks must not be told the same thing at each step."""
-        if not self._said:
-            logger.warning("The recording of '%s' lacks something, the training goes on. %s",
-                           self.plan.name, what)  # fmt: skip
-        self._said = True
+        if what and not self._said:
+            logger.warning(
+                "The recording of '%s' lacks something, the training goes on. %s",
+                self.plan.name,
+                what,
+            )
+        self._said = self._said or bool(what)
+
+
+def _words(error: Exception) -> str:
+    return str(error) if isinstance(error, EmbtieError) else f"{type(error).__name__}: {error}"
 
 
 def _tell_moved(plan: Plan, writer: RunWriter) -> None:

@@ -62,6 +62,19 @@ def test_the_training_goes_on_and_is_told_once(
     assert str(tmp_path) not in record.getMessage()
 
 
+@pytest.mark.parametrize("fault", ["arming", "in a forward hook", "in a backward hook"])
+def test_what_the_hooks_have_no_part_in_is_still_recorded(
+    fault: str, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    FAULTS[fault](monkeypatch)
+    store, _ = train(model_of(), tmp_path / "run")
+    assert [row["step"] for row in store.rows()] == [1, 2, 3, 4]
+    for row in store.rows():
+        assert row["mu_input"] > 0
+        assert row["loss"] > 0
+        assert "output_share" not in row
+
+
 def test_after_a_short_fault_the_recording_goes_on(tmp_path: Path, monkeypatch: Patch) -> None:
     model = model_of()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)

@@ -183,7 +183,7 @@ def test_the_logged_loss_is_the_one_whose_gradient_it_is() -> None:
         scaler.scale(loss_of(model, part) / 4).backward()
     caught.disarm()
     mean = torch.stack([loss_of(model, part) for part in ids.split(1)]).mean()
-    assert float(caught.loss) / caught.scale == pytest.approx(float(mean), rel=1e-6)
+    assert caught.loss.item() / caught.scale == pytest.approx(mean.item(), rel=1e-6)
 
 
 def test_an_embedding_that_looks_nothing_up_is_said_to_be_out_of_reach() -> None:

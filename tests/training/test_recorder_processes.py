@@ -79,8 +79,11 @@ def test_only_the_first_process_writes(place: Path) -> None:
     assert RunStore.open(place / "tied").manifest["state"] == "done"
 
 
-def test_a_step_that_one_process_failed_to_catch_is_left_out_by_both(place: Path) -> None:
-    assert [row["step"] for row in RunStore.open(place / "failing").rows()] == [2]
+def test_a_step_that_one_process_failed_to_catch_has_no_parts(place: Path) -> None:
+    first, second = RunStore.open(place / "failing").rows()
+    assert "output_share" not in first
+    assert first["mu_input"] > 0
+    assert_row(second, *alone()[1][1])
 
 
 @pytest.mark.parametrize("name", ["tied", "failing", "first only", "second only"])
