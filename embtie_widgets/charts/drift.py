@@ -323,7 +323,7 @@ def _distances(result: DriftReport | None, axis: Axis) -> list[dict[str, Any]]:
     return [
         _note((start + end) / 2, words, 1.0, "bottom")
         for (start, end), words in found.items()
-        if end - start > 0.5 * _ROOM + 0.01 * len(words)
+        if end - start > 2 * _ROOM
     ]
 
 

@@ -123,20 +123,21 @@ def change_caption(result: DriftReport, change: str = "cosine") -> str:
 
 
 def _spacing(result: DriftReport) -> Iterator[str]:
+    """Whether distances differ, and which are not known."""
+    spans: dict[str, list[str]] = {}
     for name, drift in result.runs.items():
         far = np.asarray(drift.since[1:], float)
         known = far[np.isfinite(far)]
         if len(known) and known.min() != known.max():
-            yield (
-                f"Distances differ in {name}: from {steps(int(known.min()))} to "
-                f"{steps(int(known.max()))}."
-            )
+            span = f"from {steps(int(known.min()))} to {steps(int(known.max()))}"
+            spans.setdefault(span, []).append(name)
         if len(known) < len(far):
             many = len(far) - len(known)
             yield (
                 f"{name}: {many} change{'s' if many > 1 else ''} without a known distance, as from "
                 "one stage to the next, have a marker but no width."
             )
+    yield from (f"Distances differ in {' and '.join(n)}: {span}." for span, n in spans.items())
 
 
 def cautions(result: DriftReport) -> list[str]:

@@ -130,7 +130,9 @@ def _place(revision: Revision) -> Checkpoint:
 def _of_training(request: DriftRequest, progress: Progress) -> DriftReport:
     plan = open_plan(request, progress)
     twins = _Twins(request, plan, progress)
-    made: DriftReport = timed(training_work(request, tied=1, untied=1), twins.trained)
+    made: DriftReport = timed(
+        training_work(request, tied=1, untied=1), twins.trained, tells=lambda: not twins.cached
+    )
     return made
 
 
@@ -141,6 +143,12 @@ class _Twins:
         self._plan, self._progress = plan, progress
         self._growing = Growing(request, plan.rows)
         self._growing.hashes |= plan.hashes
+        self._growing.cached = all(plan.known(plan.spec(name)) for name in ORDER)
+
+    @property
+    def cached(self) -> bool:
+        """Whether both runs were there already."""
+        return self._growing.cached
 
     def trained(self) -> DriftReport:
         """The untied run, then the tied one; one that fails leaves the other its curves."""
@@ -180,9 +188,8 @@ def _known_training(request: DriftRequest) -> DriftReport | None:
     if request.tokenizer or request.corpus.ref not in (OWN, BUNDLED):
         return None
     plan = open_plan(request)
-    if not all(plan.known(plan.spec(name)) for name in ORDER):
-        return None
-    return _Twins(request, plan, silent).trained()
+    twins = _Twins(request, plan, silent)
+    return twins.trained() if twins.cached else None
 
 
 # What is recorded already.

@@ -132,6 +132,11 @@ class DriftReport:
     progress: str = ""
     groups: tuple[dict[str, Any], ...] = ()
 
+    def __repr__(self) -> str:
+        lines = [f"  {name}: {drift!r}" for name, drift in self.runs.items()]
+        lines += [f"  {name}: {why}" for name, why in self.failed.items()]
+        return "\n".join([f"DriftReport({len(self.tokens):,} rows)", *lines])
+
     def to_frame(self) -> "pd.DataFrame":
         """One row per training and checkpoint."""
         import pandas as pd
