@@ -3,6 +3,7 @@
 A field of colour for each run, from the input's blue to the output's orange, a row for each band.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from embtie_widgets.charts.gradient_view import marks, reach
 from embtie_widgets.charts.shapes import Vector
 from embtie_widgets.charts.theme import ROLES
 from embtie_widgets.results.gradient import FlowRun, GradientFlow
+from embtie_widgets.results.groups import BANDS
 
 _COLUMNS = 240
 _SCALE = [[0.0, ROLES["input"].color], [0.5, "#d5d9df"], [1.0, ROLES["output"].color]]
@@ -92,7 +94,8 @@ _BAR = {
     "ypad": 4,
     "outlinewidth": 0,
     "tickvals": [0, 0.5, 1],
-    "ticktext": ["all by the input", "half", "all by the output"],
+    "ticktext": ["input", "½", "output"],
+    "tickangle": 0,
 }
 
 
@@ -134,19 +137,31 @@ def _layout(runs: dict[str, FlowRun], ends: tuple[float, float]) -> dict[str, An
             "matches": "x" if place else None,
             "range": [ends[0] - 0.5, ends[1] + 0.5],
             "zeroline": False,
-            "nticks": 8,
+            "nticks": 6,
+            "tickangle": 0,
             "tickformat": ",",
         }
         layout[f"yaxis{number}"] = {
             "domain": [max(top - each, 0), top],
             "anchor": f"x{number}",
             "type": "category",
+            "tickvals": list(BANDS),
+            "ticktext": list(map(_short, BANDS.values())),
+            "title": {"text": "times in the text"},
             "zeroline": False,
             "showgrid": False,
         }
         if len(runs) > 1:
             layout["annotations"].append(_title(name, marks(runs)[name].glyph, top))
     return layout
+
+
+def _short(ends: tuple[float, float]) -> str:
+    """A band of counts, from the first that is in to the first that is not, in few letters."""
+    low, high = int(ends[0]), ends[1]
+    if math.isinf(high):
+        return f"{low:,} +"
+    return f"{low:,}" if high - low == 1 else f"{low:,} – {int(high) - 1:,}"
 
 
 def _title(name: str, glyph: str, top: float) -> _Trace:

@@ -27,11 +27,11 @@ from embtie_widgets.charts.theme import ROLES, Mark, mark_of
 from embtie_widgets.results.gradient import FlowRun, GradientFlow
 
 _PARTS = {
-    "input_norm": ("by the input", ROLES["input"]),
-    "output_norm": ("by the output", ROLES["output"]),
-    "total_norm": ("both together", ROLES["tied"]),
+    "input_norm": ("input", ROLES["input"]),
+    "output_norm": ("output", ROLES["output"]),
+    "total_norm": ("sum", ROLES["tied"]),
 }
-_PROXY = "by the input, the paper's proxy"
+_PROXY = "input, the paper's proxy"
 _COMPARED = 0.5  # strength of a run that is not the first
 _BEHIND = 0.3  # of single values behind their mean
 _FEW, _CROWD = 15, 800
@@ -69,7 +69,7 @@ def _lengths(runs: dict[str, FlowRun], name: str, run: FlowRun, view: View) -> l
         words = _PROXY if curve == "proxy_norm" else words
         hover = f"<b>{plain(name)}</b>, {words}<br>step %{{x:,}}: %{{y:.4g}}<extra></extra>"
         dash, strength = (mark.dash, 1.0) if first else ("dot", _COMPARED)
-        called = words if first else f"{plain(short(name))}, {words}"
+        called = words if first else f"{plain(short(name))}: {words}"
         drawn = _layered(run, lambda over, c=curve: run.curve(c, over), view, mark, dash, strength)
         traces += [one | {"hovertemplate": hover, "name": called} for one in drawn]
         traces[-1]["showlegend"] = True

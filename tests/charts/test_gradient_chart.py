@@ -37,11 +37,11 @@ def text_source(shares: list[float]) -> GradientFlow:
 def test_lengths_stand_above_in_the_colours_of_their_roles() -> None:
     drawn = traces(flow())
     assert [one["name"] for one in drawn] == [
-        "by the input",
-        "by the output",
-        "both together",
-        "untied, by the input",
-        "untied, by the output",
+        "input",
+        "output",
+        "sum",
+        "untied: input",
+        "untied: output",
     ]
     assert drawn[1]["y"] == pytest.approx(flow().runs["tied"].curves["output_norm"])
     roles = (ROLES["input"], ROLES["output"], ROLES["tied"])
@@ -52,7 +52,7 @@ def test_lengths_stand_above_in_the_colours_of_their_roles() -> None:
 
 def test_an_untied_run_has_no_sum_of_its_two_matrices() -> None:
     one = replace(flow(), runs={"untied": flow().runs["untied"]})
-    assert [trace["name"] for trace in traces(one)] == ["by the input", "by the output"]
+    assert [trace["name"] for trace in traces(one)] == ["input", "output"]
 
 
 def test_shares_stand_below_a_colour_a_run_with_the_line_at_a_half() -> None:
@@ -89,9 +89,9 @@ def test_means_stand_before_single_steps() -> None:
 def test_paper_mode_takes_the_proxy_and_averages_norms_first() -> None:
     view, run = View(mode="paper", smooth=False), flow().runs["tied"]
     above = [one for one in traces(flow(), view) if one["showlegend"]]
-    assert above[0]["name"] == "by the input, the paper's proxy"
+    assert above[0]["name"] == "input, the paper's proxy"
     assert above[0]["y"] == pytest.approx(run.curve("proxy_norm", 20))
-    assert not any(one["name"] == "both together" for one in above)
+    assert not any(one["name"] == "sum" for one in above)
     share = traces(flow(), view, below=True)[1]["y"]
     inside, out = run.curve("proxy_norm", 20), run.curve("output_norm", 20)
     assert share == pytest.approx(out / (inside + out), rel=1e-5)
@@ -183,6 +183,10 @@ def test_bands_go_from_the_inputs_blue_to_the_outputs_orange() -> None:
     assert np.allclose(drawn[0]["z"][0], 1)
     assert chart.has_bands(flow())
     assert not chart.has_bands(recorded())
+    axis = chart.bands(flow())["layout"]["yaxis"]
+    assert axis["ticktext"][0] == "0"
+    assert axis["ticktext"][-2:] == ["1,000 – 9,999", "10,000 +"]
+    assert axis["tickvals"] == drawn[0]["y"]
 
 
 def test_columns_of_bands_are_means_that_pass_over_gaps() -> None:
