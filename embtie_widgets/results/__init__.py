@@ -3,6 +3,7 @@
 from embtie_widgets.results.alignment import Alignment, PairAlignment
 from embtie_widgets.results.checkpoints import CheckpointReport
 from embtie_widgets.results.counts import Counts
+from embtie_widgets.results.drift import Drift, DriftReport
 from embtie_widgets.results.geometry import PairGeometry
 from embtie_widgets.results.gradient import FlowRun, GradientFlow, GradientSplit
 from embtie_widgets.results.lens import Lens, PairLens
@@ -15,6 +16,8 @@ __all__ = [
     "Alignment",
     "CheckpointReport",
     "Counts",
+    "Drift",
+    "DriftReport",
     "FlowRun",
     "GradientFlow",
     "GradientSplit",
