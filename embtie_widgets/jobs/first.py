@@ -24,6 +24,7 @@ FILES = {
     "checkpoints": "first_checkpoints.npz",
     "drift": "first_drift.npz",
     "geometry": "first_geometry.npz",
+    "gradient-flow": "first_flow.npz",
     "lens": "first_lens.npz",
     "norm-frequency": "first_norms.npz",
 }

@@ -168,6 +168,7 @@ def _trained(
         if watch is not None:
             watch(store)
 
+    progress(f"building {spec.name}", 0, 1)
     try:
         return train_run(spec, corpus, folder, watch=grown, resumable=True, progress=progress)
     except Cancelled:

@@ -4,8 +4,17 @@ import pytest
 from embtie_widgets.jobs import first
 from embtie_widgets.jobs.first import FILES, first_result
 from embtie_widgets.jobs.run import run
-from embtie_widgets.requests import AlignRequest, GeometryRequest, LensRequest
+from embtie_widgets.jobs.training_plan import open_plan
+from embtie_widgets.requests import (
+    AlignRequest,
+    GeometryRequest,
+    GradientFlowRequest,
+    LensRequest,
+)
 from embtie_widgets.requests.kinds import KINDS
+from embtie_widgets.results.gradient import CURVES
+from embtie_widgets.training.engine import Run
+from embtie_widgets.training.runs import start_of
 from tests.fresh import run_fresh
 
 
@@ -54,6 +63,34 @@ def test_the_shipped_lens_is_what_the_shipped_pair_gives_today() -> None:
         np.testing.assert_allclose(then.intervals, one.intervals, atol=1e-3)
         assert then.floor.bits == pytest.approx(one.floor.bits, abs=1e-4)
         assert then.last_layer_check < 1e-4
+
+
+def test_the_shipped_training_begins_as_one_does_today() -> None:
+    shipped, plan = first_result(GradientFlowRequest()), open_plan(GradientFlowRequest())
+    assert list(shipped.runs) == ["tied", "untied"]
+    assert (shipped.hashes, shipped.failed, shipped.progress) == (plan.hashes, {}, "")
+    assert shipped.tokens == plan.rows.tokens
+    np.testing.assert_array_equal(shipped.token_counts, plan.rows.counts)
+    np.testing.assert_array_equal(shipped.kinds, plan.rows.kinds)
+    for name, run in shipped.runs.items():
+        spec = plan.spec(name)
+        today = Run(
+            spec.config, start_of(spec.config, spec.tied), plan.corpus, name, spec.interventions
+        )
+        rows = [today.advance() for _ in range(2)]
+        assert run.curves["step"].tolist() == list(range(1, 301))
+        assert set(run.curves) == set(CURVES)
+        for curve in CURVES.keys() - {"check"}:
+            now = [row[curve] for row in rows]
+            np.testing.assert_allclose(run.curves[curve][:2], now, rtol=1e-3, atol=1e-5)
+        assert run.curves["check"].max() < 1e-4
+
+
+def test_in_the_shipped_training_the_output_writes_most_early() -> None:
+    tied = first_result(GradientFlowRequest()).runs["tied"]
+    for share in ("output_share", "norm_share", "proxy_share"):
+        assert tied.mean(share, 1, 50) > 0.75
+        assert 0.5 < tied.mean(share, 150, 300) < tied.mean(share, 1, 50) - 0.15
 
 
 def test_it_answers_no_other_request() -> None:
