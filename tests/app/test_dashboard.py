@@ -43,7 +43,9 @@ def test_the_dashboard_has_a_tab_for_each_panel_that_works() -> None:
         "Neighbours and spectra",
         "Norm-frequency",
         "Lens",
+        "Gradient flow",
         "Input scaling",
+        "Drift",
         "Parameters",
         "Checkpoints",
     ]
