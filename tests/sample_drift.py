@@ -24,7 +24,7 @@ def turned(role: str, place: int) -> torch.Tensor:
 
 
 def untied(steps: tuple[int, ...] = STEPS) -> Drift:
-    kept = [(s, turned("input", i), turned("output", i)) for i, s in enumerate(steps)]
+    kept = [(s, turned("input", i), 2 * turned("output", i)) for i, s in enumerate(steps)]
     return drift(kept, COUNTS)
 
 

@@ -275,12 +275,12 @@ def _ticks(axis: Axis) -> tuple[list[float], list[str]]:
     """The ends of each stage and round values between, none under the label of another."""
     found: list[tuple[float, str]] = []
     for track in axis.tracks:
-        first, *between, last = [(m["place"], m["label"]) for m in marks(track)] or [(0.0, "")]
-        kept = [first]
-        for mark in between:
+        known = [(mark["place"], mark["label"]) for mark in marks(track)]
+        last, kept = known[-1], known[:1]
+        for mark in known[1:-1]:
             if mark[0] - kept[-1][0] > _ROOM and last[0] - mark[0] > _ROOM:
                 kept.append(mark)
-        found += [*kept, last] if last[0] - first[0] > _ROOM else [last]
+        found += [*kept, last] if last[0] - kept[0][0] > _ROOM else [last]
     if axis.main:
         found.append((1.0, "main"))
     return [at for at, _ in found], [words for _, words in found]

@@ -6,7 +6,14 @@ from pathlib import PurePath
 from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.jobs.cache import kept_or_made, latest
 from embtie_widgets.jobs.checkpoints import chosen_of, listed_for
-from embtie_widgets.jobs.drift_report import Growing, RunMeter, logged_drift, rows_of_loaded, whole
+from embtie_widgets.jobs.drift_report import (
+    Growing,
+    RunMeter,
+    logged_drift,
+    meter_of,
+    rows_of_loaded,
+    whole,
+)
 from embtie_widgets.jobs.estimate import timed
 from embtie_widgets.jobs.following import Watched, follow
 from embtie_widgets.jobs.recorded import recorded_drift, recorded_path
@@ -87,7 +94,7 @@ def _series(
             if isinstance(loaded, EmbtieError):
                 raise loaded
             if meter is None:
-                meter, rows = DriftMeter(loaded.token_counts), rows_of_loaded(loaded)
+                meter, rows = meter_of(loaded), rows_of_loaded(loaded)
             meter.add(at, loaded.input, loaded.output, loaded.hashes, progress)
         except Interrupted:
             raise

@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from embtie_widgets.jobs.drift_report import RunMeter
-from embtie_widgets.measures.drift import DriftMeter
+from embtie_widgets.jobs.drift_report import RunMeter, meter_of
 from embtie_widgets.measures.drift import drift as of_list
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
@@ -74,7 +73,7 @@ def _of_named(named: str | Path | ModelRef, counts: Any, progress: Progress) -> 
 
 
 def _of_series(series: Series, counts: Any, progress: Progress) -> Drift:
-    meter = DriftMeter(series.loaded[0].token_counts if counts is None else counts)
+    meter = meter_of(series.loaded[0], counts)
     for revision, loaded in series:
         at = Checkpoint(**vars(revision))
         meter.add(at, loaded.input, loaded.output, loaded.hashes, progress)

@@ -15,7 +15,7 @@ from embtie_widgets.requests import DriftRequest
 from embtie_widgets.results.checkpoints import Checkpoint
 from embtie_widgets.results.drift import Drift, DriftReport
 from embtie_widgets.results.groups import groups_of
-from embtie_widgets.sources.loaded import Loaded
+from embtie_widgets.sources.loaded import TIED, UNTIED, Loaded
 from embtie_widgets.training.run_store import RunStore
 
 
@@ -25,6 +25,12 @@ def rows_of_loaded(loaded: Loaded) -> Rows:
     if tokens is None:
         return Rows((None,) * len(loaded.input), counts)
     return rows_of(tokens, loaded.special, loaded.byte_rows, counts)
+
+
+def meter_of(loaded: Loaded, counts: Any = None) -> DriftMeter:
+    """For the checkpoints of a model of which this is the first; without `counts`, its own."""
+    status = {TIED: True, UNTIED: False}.get(loaded.tied)
+    return DriftMeter(loaded.token_counts if counts is None else counts, status)
 
 
 class RunMeter:
@@ -37,8 +43,8 @@ class RunMeter:
     def take(self, store: RunStore, progress: Progress = silent) -> bool:
         """Compare what is new; whether anything was."""
         steps = store.steps()
-        if self._seen != steps[: len(self._seen)]:  # begun anew, or gone back
-            self._meter, self._seen = DriftMeter(self._counts), []
+        if not self._seen or self._seen != steps[: len(self._seen)]:  # begun, or begun anew
+            self._meter, self._seen = DriftMeter(self._counts, store.manifest["tied"]), []
         new = steps[len(self._seen) :]
         for step in new:
             kept = store.checkpoint(step)

@@ -91,11 +91,13 @@ class _Held:
 class DriftMeter:
     """Takes checkpoints in their order; `result` is the drift up to the last one.
 
-    `counts` (V,) are how often each token occurs, None where that is not known.
+    `counts` (V,) are how often each token occurs, `tied` whether input and output are one matrix;
+    None where that is not known.  Then matrices that are equal at every checkpoint are one.
     """
 
-    def __init__(self, counts: Any = None) -> None:
+    def __init__(self, counts: Any = None, tied: bool | None = None) -> None:
         self._counts = None if counts is None else np.asarray(counts)
+        self._status = tied
         self._first: _Held | None = None
         self._before: _Held | None = None
         self._known: list[Checkpoint] = []
@@ -215,8 +217,8 @@ class DriftMeter:
     def _tied(self) -> bool | None:
         """Whether input and output are one matrix at every checkpoint; None without output."""
         with_output = [one.hashes for one in self._known if "output" in one.hashes]
-        if not with_output:
-            return None
+        if not with_output or self._status is not None:
+            return self._status if with_output else None
         return all(hashes["input"] == hashes["output"] for hashes in with_output)
 
 

@@ -169,6 +169,15 @@ def test_a_shared_matrix_is_tied_and_told_once() -> None:
     assert drift(series()).tied is False
 
 
+def test_matrices_that_only_begin_alike_are_not_taken_for_one_where_more_is_known() -> None:
+    meter, guess = DriftMeter(tied=False), DriftMeter()
+    for one in (meter, guess):
+        one.add(Checkpoint("a", step=0), matrix(0), matrix(0))
+    assert (meter.result().tied, guess.result().tied) == (False, True)
+    guess.add(Checkpoint("b", step=1), matrix(1), matrix(2))
+    assert guess.result().tied is False
+
+
 def test_a_model_without_output_has_gaps_there() -> None:
     found = drift([(step, inside, None) for step, inside, _ in series()])
     assert found.tied is None
