@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from embtie_widgets.charts.gradient_view import View, fitting, stride
+from embtie_widgets.charts.gradient_view import SMOOTH, View, fitting, stride
 from embtie_widgets.results.gradient import FlowRun, GradientFlow
 
 # The ends of the steps that means are taken over; the last of them is the end of the run.
@@ -103,12 +103,12 @@ def _writer(share: float) -> str:
 
 
 def asides(result: GradientFlow) -> str:
-    """What lies beside the headline: Adam's step, the angle, the twin."""
+    """What lies beside the headline: when the output wrote most, Adam's step, the angle."""
     name = next(iter(result.runs), None)
     if name is None or not len(result.runs[name].curves["step"]):
         return ""
     run, last = result.runs[name], int(result.runs[name].curves["step"][-1])
-    said = []
+    said = _peak(result, run)
     if run.knows("update_share"):
         share = run.mean("update_share", 1, last)
         said.append(f"of Adam's step the output writes {_percent(share)} on average")
@@ -117,6 +117,15 @@ def asides(result: GradientFlow) -> str:
         said.append(f"the two parts stand at {angle:.0f}° to each other")
     words = "; ".join(said)
     return f"{words[:1].upper()}{words[1:]}." if said else ""
+
+
+def _peak(result: GradientFlow, run: FlowRun) -> list[str]:
+    """When the output wrote most, where there are steps enough to tell."""
+    share = run.curve("output_share", SMOOTH)
+    if result.settings.get("source") == "text" or np.isfinite(share).sum() < 2 * SMOOTH:
+        return []
+    top = int(np.nanargmax(share))
+    return [f"it wrote most around step {int(run.curves['step'][top]):,}: {_percent(share[top])}"]
 
 
 def caption(result: GradientFlow, view: View | None = None) -> str:
