@@ -227,7 +227,7 @@ def _level_words(one: Measure, extent: tuple[float, float]) -> list[_Trace]:
     if not _level(one, extent):
         return []
     place = {"xref": "paper", "x": 0, "xanchor": "left", "yref": "y2", "y": one.level}
-    return [{**place, **_SMALL, "text": one.level_words, "yanchor": "top"}]
+    return [{**place, **_SMALL, "text": one.level_words, "yanchor": "top", "xshift": 18}]
 
 
 def _warm_up(result: GradientFlow | None) -> float | None:
