@@ -91,7 +91,7 @@ def _near(runs: tuple[ScaledRun, ...], to: str) -> list[Nearness]:
 
 def _line(runs: tuple[ScaledRun, ...], to: str, values: list[float | None], name: str) -> _Trace:
     y = np.array([np.nan if value is None else value for value in values], float)
-    label = f"to the {to}, {name}"
+    label = f"{to}, {name}"
     return {
         "type": "scatter",
         "name": label,
@@ -137,7 +137,7 @@ def _chance(_result: ScalingReport | None, runs: tuple[ScaledRun, ...], to: str)
     return _line(runs, to, [one.floor for one in _near(runs, to)], "chance") | {
         "line": {"color": faint(look, 0.9), "dash": "dot", "width": 1.5},
         "marker": {"symbol": "line-ew-open", "size": 9, "color": look.color},
-        "hovertemplate": f"chance, to the {to}: %{{y:.3f}}<extra></extra>",
+        "hovertemplate": f"chance, {to}: %{{y:.3f}}<extra></extra>",
     }
 
 
@@ -197,7 +197,11 @@ def _layout(result: ScalingReport | None, runs: tuple[ScaledRun, ...]) -> dict[s
             "showline": True,
             "ticks": "outside",
         },
-        "yaxis": {"title": {"text": "mean cosine"}, "rangemode": "tozero", "zeroline": True},
+        "yaxis": {
+            "title": {"text": "mean cosine to the untied"},
+            "rangemode": "tozero",
+            "zeroline": True,
+        },
     }
 
 

@@ -32,8 +32,9 @@ multiplied by a factor, so that the shared matrix gets factor × G_in + G_out; t
 data, their order and the start are the same in every run. Clipping and Adam act on the sum.</p>
 <p>Every tied matrix is then mapped onto the <b>untied input</b> and onto the <b>untied output</b>
 of a twin that was trained on the same batches; the chart shows the mean cosine. Filled signs are
-fitted and scored on the same tokens, open ones on tokens that were held out, and the dotted lines
-say what shuffled rows reach: what stands there says nothing.</p>
+fitted and scored on the same tokens, and the dotted lines say what that reaches with shuffled rows:
+what stands there says nothing. Open signs are scored on tokens that were held out, where chance is
+about 0.</p>
 <p>Below, each token: how much nearer the input it has come than without scaling. Intervals are over
 tokens. Another seed trains other models, so repeat a small difference with a new seed.</p>
 """

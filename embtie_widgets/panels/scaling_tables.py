@@ -7,7 +7,7 @@ from embtie_widgets.charts.theme import ROLES
 from embtie_widgets.panels.words import escape, interval, number, table
 from embtie_widgets.results.scaling import TO, Nearness, ScaledRun, ScalingReport
 
-_HEAD = ("", "in-sample", "held out", "chance")
+_KINDS = ("in-sample", "held out", "chance")
 
 
 def headline(result: ScalingReport) -> str:
@@ -21,17 +21,9 @@ def headline(result: ScalingReport) -> str:
 
 def numbers(result: ScalingReport) -> str:
     """One row per factor: both cosines with hold-out and chance, and the loss."""
-    head = [
-        "",
-        *(f"{_dot(to)}to the {to}" if i == 0 else what for to in TO for i, what in _columns()),
-        "loss held out",
-    ]
+    head = ["", *(f"{_dot(to)}{to}, {what}" for to in TO for what in _KINDS), "loss held out"]
     rows = [_row(result, run) for run in result.whole]
     return table(head, rows, "alignment by factor") + _about(result)
-
-
-def _columns() -> list[tuple[int, str]]:
-    return list(enumerate(_HEAD[1:]))
 
 
 def _dot(to: str) -> str:
