@@ -32,7 +32,7 @@ from embtie_widgets.sources.offloaded import input_device
 
 STAGE = "splitting the gradient"
 IGNORED = -100  # the label of a position that is not predicted, as everywhere in transformers
-_FLOATS = 64_000_000  # logits of the rows that go together: 256 MB in float32
+_FLOATS = 2**24  # logits of the rows that go together: 64 MB in float32
 # How far the parts may be from products that were made in another order.
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-3}
 _IDS = "Give token ids (B, T), whole numbers from 0 on."
@@ -48,7 +48,7 @@ def gradient_split(
             IGNORED where nothing is to be predicted; the ids themselves where none are given
 
     The model computes in evaluation mode and is left as it was.  Rows of the batch go through it
-    so many at a time that their logits take 256 MB; a long row has all of its own.  Parts are in
+    so many at a time that their logits take 64 MB; a long row has all of its own.  Parts are in
     float32, or in float64 where the model is.  The row of a `padding_idx` learns nothing by the
     input, as in training.  An EmbtieError where the model is no decoder with a head, has matrices
     of unequal size, uses them in a third way, or where the check of the parts fails.
