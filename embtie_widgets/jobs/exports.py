@@ -89,12 +89,16 @@ def _text(value: Any) -> Any:
 
 
 def files(request: Request, result: Any, page: str) -> dict[str, bytes]:
-    """Request, summary, rows and the offline page, by file name."""
-    table = "tokens.csv" if hasattr(result, "tokens") else "table.csv"
+    """Request, summary, rows and the offline page, by file name; what has rows of its own beside
+    those of its tokens has two tables."""
+    both = hasattr(result, "tokens") and hasattr(result, "token_frame")
+    table = "tokens.csv" if hasattr(result, "tokens") and not both else "table.csv"
+    tokens = {"tokens.csv": table_bytes(request, result, result.token_frame())} if both else {}
     return {
         "request.json": (to_json(request, indent=2) + "\n").encode(),
         "result.json": summary_json(request, result).encode(),
         table: csv_bytes(request, result),
+        **tokens,
         "figure.html": page.encode(),
     }
 

@@ -137,7 +137,7 @@ class _Sums:
         height = len(rows.tokens)
         self.curves: list[dict[str, float]] = []
         self._by_band: list[dict[str, Vector]] = []
-        self._bands = torch.from_numpy(band_places(rows.counts))
+        self._bands = torch.from_numpy(band_places(np.asarray(rows.counts)))
         zeros = torch.zeros(height, dtype=torch.float64)
         self._products = Products(zeros, zeros, zeros, zeros, zeros)
         self._times = torch.zeros(height, dtype=torch.int64)

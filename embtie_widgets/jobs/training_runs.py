@@ -208,19 +208,29 @@ def _lock(folder: Path) -> "Iterator[BaseFileLock]":
 
     The system gives it back when a process dies.
     """
-    from filelock import FileLock, Timeout  # slow to import
+    from filelock import FileLock, SoftFileLock  # slow to import
 
-    lock = FileLock(folder.with_suffix(".lock"))
+    try:
+        lock = _asked_for(FileLock(folder.with_suffix(".lock")))
+    except NotImplementedError:  # a disk of the network that has no locks
+        lock = _asked_for(SoftFileLock(folder.with_suffix(".held")))
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+def _asked_for(lock: "BaseFileLock") -> "BaseFileLock":
+    from filelock import Timeout
+
+    path = Path(lock.lock_file)
     try:
         lock.acquire(timeout=_POLL_SECONDS, poll_interval=_POLL_SECONDS / 4)
     except Timeout:
         pass
     except OSError as error:
-        raise _not_kept(folder.name, folder, error) from None
-    try:
-        yield lock
-    finally:
-        lock.release()
+        raise _not_kept(path.stem, path, error) from None
+    return lock
 
 
 def prune_runs(root: Path, limit: int, spared: Path) -> None:

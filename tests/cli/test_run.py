@@ -9,7 +9,13 @@ import pandas as pd
 import pytest
 
 from embtie_widgets.cli import main
-from embtie_widgets.requests import COMPARISONS, AlignRequest, LensRequest, read_request
+from embtie_widgets.requests import (
+    COMPARISONS,
+    AlignRequest,
+    GradientFlowRequest,
+    LensRequest,
+    read_request,
+)
 from embtie_widgets.requests.reading import envelope, to_json
 
 REQUEST = AlignRequest(map="orthogonal", center=False, seed=3)
@@ -196,3 +202,20 @@ def test_a_lens_prints_its_layers_and_leaves_a_table_and_a_page(
     facts = json.loads((tmp_path / "out" / "result.json").read_text())
     assert facts["models"]["B"]["tied"] == "tied"
     assert read_request(facts["request"]) == request
+
+
+def test_a_split_gradient_is_said_and_leaves_its_steps_and_its_tokens(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = GradientFlowRequest(source="text", batches=2, batch=1, length=16)
+    path = written(tmp_path, to_json(request))
+    assert main(["run", path, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "nano-tied" in said
+    assert "output_share" in said
+    steps, tokens = (
+        pd.read_csv(tmp_path / "out" / name, skiprows=1) for name in ("table.csv", "tokens.csv")
+    )
+    assert (len(steps), len(tokens)) == (2, 4_096)
+    shown = f"{steps['output_share'].mean():.3f}"
+    assert shown in said

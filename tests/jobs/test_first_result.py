@@ -72,18 +72,18 @@ def test_the_shipped_training_begins_as_one_does_today() -> None:
     assert shipped.tokens == plan.rows.tokens
     np.testing.assert_array_equal(shipped.token_counts, plan.rows.counts)
     np.testing.assert_array_equal(shipped.kinds, plan.rows.kinds)
-    for name, run in shipped.runs.items():
+    for name, then in shipped.runs.items():
         spec = plan.spec(name)
         today = Run(
             spec.config, start_of(spec.config, spec.tied), plan.corpus, name, spec.interventions
         )
         rows = [today.advance() for _ in range(2)]
-        assert run.curves["step"].tolist() == list(range(1, 301))
-        assert set(run.curves) == set(CURVES)
+        assert then.curves["step"].tolist() == list(range(1, 301))
+        assert set(then.curves) == set(CURVES)
         for curve in CURVES.keys() - {"check"}:
             now = [row[curve] for row in rows]
-            np.testing.assert_allclose(run.curves[curve][:2], now, rtol=1e-3, atol=1e-5)
-        assert run.curves["check"].max() < 1e-4
+            np.testing.assert_allclose(then.curves[curve][:2], now, rtol=1e-3, atol=1e-5)
+        assert then.curves["check"].max() < 1e-4
 
 
 def test_in_the_shipped_training_the_output_writes_most_early() -> None:

@@ -316,6 +316,22 @@ def test_pictures_come_at_once_and_then_no_more_often_than_they_are_worth(
     assert np.diff(shown[3:]).tolist() == [6.0]
 
 
+def test_a_disk_without_locks_is_trained_on_too(
+    monkeypatch: pytest.MonkeyPatch, whole: list[float]
+) -> None:
+    import filelock
+
+    def none_here(*_: Any, **__: Any) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", none_here)
+    gate = Gate(3)
+    first = Thread(spec_of(), corpus_of(), lambda *_: None, gate)
+    assert gate.there.wait(60)
+    second = Thread(spec_of(), corpus_of(), lambda *_: None, lambda _store: gate.open.set())
+    assert losses(first.end().store) == losses(second.end().store) == whole
+
+
 def test_a_folder_that_cannot_be_locked_is_no_endless_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
