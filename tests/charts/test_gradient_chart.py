@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from embtie_widgets.charts.gradient_bands import cut
 from embtie_widgets.charts.gradient_view import reach
 from embtie_widgets.charts.gradient_words import PUBLISHED, asides, windows
 from embtie_widgets.charts.theme import MODELS, ROLES
+from embtie_widgets.jobs.recorded import recorded_flow
 from embtie_widgets.results.gradient import FlowRun, GradientFlow
 from tests.sample_flow import ROWS, failed, flow, flow_run, growing, recorded
 
@@ -274,6 +276,12 @@ def test_means_are_over_stretches_of_steps_the_first_thousand_and_all() -> None:
     assert (10_001, 10_010) not in long
     assert long[-1] == (1, 10_010)
     assert {(501, 1_000), (5_001, 10_000)} <= set(long) & set(PUBLISHED)
+
+
+def test_the_published_shares_are_those_of_the_papers_log(shared: Path) -> None:
+    run, _ = recorded_flow(shared / "data" / "olmo1b_gradient_provenance.csv")
+    for (first, last), share in PUBLISHED.items():
+        assert run.mean("proxy_share", first, last) == pytest.approx(share, abs=5e-4)
 
 
 def test_the_caption_says_what_it_rests_on() -> None:
