@@ -11,7 +11,7 @@ import traitlets as t
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.recorded import Peek, look_into, look_into_run
 from embtie_widgets.jobs.uploads import TABLE, UPLOADED, keep_upload
-from embtie_widgets.panels.fields import Field, labelled
+from embtie_widgets.panels.fields import Field, fold, labelled
 from embtie_widgets.panels.words import escape, table
 from embtie_widgets.widgets import UploadButton
 
@@ -134,7 +134,7 @@ class RecordedForm(w.VBox):
         self.said, self.rows = w.HTML(), w.HTML()
         self._wanted, self._look, self._follow = wanted, look, follow
         self._source, self._seen = FILE, ("", "")
-        self._table = w.VBox([self.rows, self.columns]).add_class("ep-corpus")
+        self._table = fold("Columns", self.rows, self.columns)
         super().__init__([self.file, self.said, self._table])
         self.add_class("ep-corpus")
         self.file.observe(lambda _: self._changed(), "value")
@@ -174,6 +174,8 @@ class RecordedForm(w.VBox):
         self.columns.offer(seen)
         self.rows.value = "" if seen is None else _first_rows(seen)
         self._table.layout.display = "none" if seen is None else ""
+        if seen is not None and not _is_known(seen):
+            self._table.children[0].value = True  # there is something to be said
 
 
 def _choice(name: str, seen: Peek, options: list[tuple[str, str]]) -> w.Dropdown:
@@ -183,12 +185,16 @@ def _choice(name: str, seen: Peek, options: list[tuple[str, str]]) -> w.Dropdown
 
 def _words(seen: Peek) -> str:
     what = f"'{seen.name}': {seen.words}, {seen.height:,} rows."
-    mapped = set(seen.guess) & set(seen.needed)
-    if not seen.needed or (mapped and "step" in seen.guess):
-        how = "Its columns are known by their names; what is wrong can be set right here."
+    if _is_known(seen):
+        how = "Its columns are known by their names; what is wrong can be set right."
     else:
         how = "Say which of its columns is which."
     return " ".join([what, how, *seen.notes])
+
+
+def _is_known(seen: Peek) -> bool:
+    """Whether what is needed of it is taken for something already."""
+    return not seen.needed or ("step" in seen.guess and bool(set(seen.guess) & set(seen.needed)))
 
 
 def _said(words: str) -> str:

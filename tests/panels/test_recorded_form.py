@@ -28,6 +28,7 @@ def test_a_file_whose_headers_are_known_needs_no_mapping(shared: Path) -> None:
     assert "the gradient log that the paper&#x27;s authors released, 10,010 rows" in made.said.value
     assert made.columns.choices["proxy_norm"].value == "embedding_grad_l2_norm"
     assert made.columns.value == ()
+    assert not made._table.children[0].value
 
 
 def test_what_is_set_right_by_hand_becomes_the_mapping_and_back(log: Path) -> None:
@@ -49,6 +50,7 @@ def test_another_file_starts_without_the_mapping_of_the_first(log: Path) -> None
     made.file.path.value = str(other)
     assert made.columns.value == ()
     assert "Say which of its columns is which" in made.said.value
+    assert made._table.children[0].value, "the choice of columns stands open"
 
 
 def test_a_request_is_shown_with_its_mapping_without_telling_of_a_change(log: Path) -> None:
