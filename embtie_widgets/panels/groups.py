@@ -1,6 +1,7 @@
 """Groups of tokens in a panel: a filter that joins the search, and the means of each group."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import ipywidgets as w
@@ -86,7 +87,7 @@ class GroupMeans:
             table.observe(callback(lambda change: self._chose(change["new"])), "chosen")
         state.observe(callback(lambda _: self._follow()), "kind")
 
-    @property
+    @cached_property  # a panel that hides them hides those that are on the page
     def cards(self) -> list[w.Widget]:
         """Both tables, each under its title."""
         titles = {BY_KIND: "By kind of token", BY_FREQUENCY: "By token frequency"}

@@ -180,3 +180,19 @@ def test_a_result_that_is_only_a_start_is_drawn(runner: FakeRunner) -> None:
     panel = DriftPanel(parts=parts(runner, None, report))
     assert "One checkpoint so far" in panel.headline.value
     assert np.isfinite(panel.chart.shown["layout"]["yaxis"]["range"]).all()
+
+
+def test_the_groups_of_an_earlier_result_are_not_left_beside_a_recorded_series(
+    runner: FakeRunner,
+) -> None:
+    panel = DriftPanel(parts=parts(runner))
+    tables = set(panel.groups.tables.values())
+    groups = [c for c in panel.results.children if tables & set(getattr(c, "children", ()))]
+    assert len(groups) == 2
+    by_kind = ({"heading": "kind", "group": "word start"},)
+    for report, there in (
+        (drift_report(groups=by_kind), [True, True]),
+        (drift_report({"a": untied()}, tokens=(), token_counts=None, kinds=None), [False, False]),
+    ):
+        panel._arrange(report)
+        assert seen(*groups) == there
