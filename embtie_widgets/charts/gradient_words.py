@@ -55,7 +55,7 @@ def headline(result: GradientFlow) -> str:
         return "Neither share can be told from what there is; see which columns are known."
     if result.settings.get("source") == "text":
         return _of_a_text(run, curve)
-    return _of_a_training(run, curve, name, bool(result.progress))
+    return _of_a_training(run, curve, bool(result.progress))
 
 
 def _of_a_text(run: FlowRun, curve: str) -> str:
@@ -69,16 +69,16 @@ def _of_a_text(run: FlowRun, curve: str) -> str:
     )
 
 
-def _of_a_training(run: FlowRun, curve: str, name: str, growing: bool) -> str:
-    steps = run.curves["step"]
-    span = _span(int(steps[-1]))
-    early, late = run.mean(curve, 1, span), run.mean(curve, int(steps[-1]) - span + 1, math.inf)
-    matrix = _whose(run)
-    now = "so far" if growing else "in the end"
-    if span >= int(steps[-1]):
-        return f"The output writes {_percent(early)} of {matrix} gradient {now}{_SHARES[curve]}."
+def _of_a_training(run: FlowRun, curve: str, growing: bool) -> str:
+    """The first steps against the last; the mean of all where there are too few to tell apart."""
+    last = int(run.curves["step"][-1])
+    span, writes = _span(last), f"of {_whose(run)} gradient"
+    early, late = run.mean(curve, 1, span), run.mean(curve, last - span + 1, math.inf)
+    if span >= last:
+        over = f"over {last:,} steps{' so far' if growing else ''}"
+        return f"The output writes {_percent(early)} {writes} on average {over}{_SHARES[curve]}."
     return (
-        f"The output writes {_percent(early)} of {matrix} gradient over the first {span:,} steps, "
+        f"The output writes {_percent(early)} {writes} over the first {span:,} steps, "
         f"{_percent(late)} over the last {span:,}{_SHARES[curve]}."
     )
 

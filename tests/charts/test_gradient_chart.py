@@ -245,6 +245,7 @@ def test_the_headline_compares_the_first_steps_with_the_last() -> None:
         f"{late:.0%} over the last 100."
     ).replace("%", " %")
     assert "as the paper counts" in chart.headline(recorded())
+    assert chart.headline(growing(12)).endswith(" on average over 12 steps so far.")
     assert "of Adam's step the output writes 82 % on average; the two parts" in asides(flow())
     top = int(np.argmax(run.curve("output_share", 20)))
     assert asides(flow()).startswith(f"It wrote most around step {top + 1}: 99 %; ")
