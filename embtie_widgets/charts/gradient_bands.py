@@ -59,7 +59,6 @@ def _known(result: GradientFlow | None) -> dict[str, FlowRun]:
 def _field(name: str, run: FlowRun, place: int) -> _Trace:
     steps, shares = cut(run)
     number = "" if place == 0 else str(place + 1)
-    first = np.asarray(run.curves["step"], float)[: len(steps)]
     return {
         "type": "heatmap",
         "x": steps,
@@ -79,7 +78,7 @@ def _field(name: str, run: FlowRun, place: int) -> _Trace:
         "hoverongaps": False,
         "xgap": 0,
         "ygap": 2,
-    } | ({"x": first} if len(first) == 1 else {})
+    }
 
 
 _BAR = {

@@ -226,8 +226,9 @@ def _level(one: Measure, extent: tuple[float, float]) -> list[_Trace]:
 def _level_words(one: Measure, extent: tuple[float, float]) -> list[_Trace]:
     if not _level(one, extent):
         return []
-    place = {"xref": "paper", "x": 0, "xanchor": "left", "yref": "y2", "y": one.level}
-    return [{**place, **_SMALL, "text": one.level_words, "yanchor": "top", "xshift": 18}]
+    # Curves begin near the level, and end with their names.
+    place = {"xref": "paper", "x": 0.5, "xanchor": "center", "yref": "y2", "y": one.level}
+    return [{**place, **_SMALL, "text": one.level_words, "yanchor": "top"}]
 
 
 def _warm_up(result: GradientFlow | None) -> float | None:
