@@ -5,7 +5,7 @@ pass: over all rows, over the rows of a band, or for each row alone.  A share of
 Definitions: METHODS.md 1.5 and 5.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,6 +16,7 @@ from torch import Tensor
 Vector = np.ndarray[Any, np.dtype[Any]]
 
 _AT_ONCE = 2**17  # numbers of a matrix, so that a block stays in the processor's cache
+_NEAR = 0.99  # parts cancel nearly where twice their product is so much of their squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +44,10 @@ class Products:
 
     def by_band(self, band: Tensor, bands: int) -> "Products":
         """(V,) rows -> (bands,): over the rows of each; a row of no band has -1."""
-        known = band >= 0
-        zeros = torch.zeros(bands, dtype=torch.float64)
-        return Products(*(zeros.index_add(0, band[known], part[known]) for part in self._all()))
+        # The last place is for rows of no band.
+        sums = torch.zeros(5, bands + 1, dtype=torch.float64)
+        found = sums.index_add_(1, band % (bands + 1), torch.stack(self._all()))
+        return Products(*found[:, :bands])
 
     def _all(self) -> list[Tensor]:
         return [getattr(self, field.name) for field in fields(self)]
@@ -53,19 +55,34 @@ class Products:
 
 def row_products(g_in: Tensor, g_out: Tensor) -> Products:
     """Two parts (V, d) of a gradient -> the products of each row, (V,)."""
-    rows = max(1, _AT_ONCE // max(1, g_in.shape[1]))
-    pairs = zip(g_in.split(rows), g_out.split(rows), strict=True)
-    found = torch.cat([_products(a, b) for a, b in pairs], dim=1).cpu().double()
-    own, other, total, inner = found
+    return _joined(zip(_blocks(g_in), _blocks(g_out), strict=True))
+
+
+def _joined(parts: Iterable[tuple[Tensor, Tensor]]) -> Products:
+    """Of the blocks of both parts, one after the other."""
+    found = torch.cat([_products(wide(a), wide(b).to(a.device)) for a, b in parts], dim=1)
+    own, other, inner, total = found.cpu().double()
+    own, other = own.square(), other.square()
+    total = torch.where(total.isnan(), own + other + 2 * inner, total.square())
     # A row without an input part is the output alone, to the last bit.
     cross = torch.where(own == 0, other, other + inner)
     return Products(own, other, total, cross, inner)
 
 
 def _products(a: Tensor, b: Tensor) -> Tensor:
-    a, b = wide(a), wide(b).to(a.device)
-    both, dot = a + b, torch.linalg.vecdot
-    return torch.stack([dot(a, a), dot(b, b), dot(both, both), dot(a, b)])
+    """(4, n): lengths of the rows, their inner product, and where they nearly cancel the length of
+    the sum, which the others would not give to all digits there; NaN elsewhere."""
+    norm = torch.linalg.vector_norm
+    own, other, inner = norm(a, dim=1), norm(b, dim=1), torch.linalg.vecdot(a, b)
+    total = torch.full_like(own, torch.nan)
+    near = (own.square() + other.square()) * _NEAR < -2 * inner
+    if bool(near.any()):
+        total[near] = norm(a[near] + b[near], dim=1)
+    return torch.stack([own, other, inner, total])
+
+
+def _blocks(matrix: Tensor) -> Sequence[Tensor]:
+    return list(matrix.split(max(1, _AT_ONCE // max(1, matrix.shape[1]))))
 
 
 def flow_numbers(products: Products, proxy: Tensor | float | None = None) -> dict[str, float]:
@@ -135,23 +152,38 @@ def scatter_rows(ids: Tensor, grads: Tensor, rows: int, into: Tensor | None = No
     return into.index_add_(0, ids.reshape(-1).to(flat.device), flat.to(into.dtype))
 
 
-def adam_update(first: Tensor, second: Tensor, step: int, group: Mapping[str, Any]) -> Tensor:
-    """What a first moment (V, d) adds to the matrix in one step of Adam, beside weight decay.
+Adam = tuple[Tensor, int, Mapping[str, Any]]
+"""Second moment `exp_avg_sq` (V, d), count of steps from 1, and the group with lr, betas, eps."""
 
-    second       the optimiser's second moment `exp_avg_sq`
-    step, group  its count of steps, from 1, and its lr, betas and eps
 
-    It is linear in the first moment: moments that sum to the optimiser's own `exp_avg` have updates
-    that sum to its own.
+def update_products(m_in: Tensor, m_out: Tensor, adams: tuple[Adam, Adam]) -> Products:
+    """Products of the rows of what two first moments (V, d) add to a matrix in a step of Adam.
+
+    An update is linear in its first moment: those that sum to the optimiser's own `exp_avg` have
+    updates that sum to its own, weight decay aside.  A shared matrix has one and the same Adam.
     """
+    shared = adams[0][0] is adams[1][0]
+    seconds = (_blocks(second) for second, _, _ in adams)
+
+    def updates() -> Iterator[tuple[Tensor, Tensor]]:
+        for a, b, v_in, v_out in zip(_blocks(m_in), _blocks(m_out), *seconds, strict=True):
+            rate = _rate(v_in, *adams[0][1:])
+            yield a * rate, b * (rate if shared else _rate(v_out, *adams[1][1:]))
+
+    return _joined(updates())
+
+
+def _rate(second: Tensor, step: int, group: Mapping[str, Any]) -> Tensor:
+    """What Adam multiplies each number of its first moment by."""
     beta1, beta2 = group["betas"]
     root = second.sqrt().div_((1 - beta2**step) ** 0.5).add_(group["eps"])
-    return torch.div(first, root, out=root).mul_(-float(group["lr"]) / (1 - beta1**step))
+    return root.reciprocal_().mul_(-float(group["lr"]) / (1 - beta1**step))
 
 
 def moment(kept: Tensor, gradient: Tensor, beta: float, clip: Tensor | float = 1.0) -> Tensor:
     """One step of a first moment, in place: beta m + (1 - beta) clip G."""
-    return kept.mul_(beta).add_(gradient.to(kept) * ((1 - beta) * clip))
+    factor = torch.as_tensor(clip).to(kept)
+    return kept.mul_(beta).addcmul_(gradient.to(kept), factor, value=1 - beta)
 
 
 def wide(values: Tensor) -> Tensor:

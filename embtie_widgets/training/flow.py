@@ -12,13 +12,13 @@ from torch import Tensor
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.gradient import (
     Products,
-    adam_update,
     band_numbers,
     flow_numbers,
     moment,
     row_numbers,
     row_products,
     scatter_rows,
+    update_products,
     wide,
 )
 from embtie_widgets.results.groups import BANDS, band_places
@@ -65,7 +65,7 @@ class FlowRecorder(Intervention):
         self._sum: Products | None = None
         self._times: Tensor | None = None
         self._steps = 0
-        self._moments: Parts | None = None
+        self._moment: Tensor | None = None
 
     def on_gradients(self, step: Step) -> None:
         """Norms, angle and shares of the step's gradient."""
@@ -88,27 +88,21 @@ class FlowRecorder(Intervention):
         found = None if step.parts is None else _adam_of(step)
         if step.parts is None or found is None:
             return
-        states = [state for _, state in found]
-        if states[0] is states[1]:
-            first = self._kept(step.parts, step.clip, *found[0])
-        else:
-            first = Parts(*(state["exp_avg"] for state in states))
+        (group, state), (other_group, other) = found
+        m_in, m_out = state["exp_avg"], other["exp_avg"]
+        if state is other:
+            m_in = self._kept(step.parts, step.clip, group["betas"][0], m_out)
         if step.logged:
-            updates = (
-                adam_update(one, state["exp_avg_sq"], int(state["step"]), group)
-                for one, (group, state) in zip(first, found, strict=True)
-            )
-            numbers = flow_numbers(row_products(*updates))
+            m_out = m_out - m_in if state is other else m_out
+            adams = _moments(state, group), _moments(other, other_group)
+            numbers = flow_numbers(update_products(m_in, m_out, adams))
             step.metrics |= {name: numbers[of] for name, of in _UPDATE.items()}
 
-    def _kept(self, parts: Parts, clip: Any, group: Adam, state: Adam) -> Parts:
-        """First moments by the way, which sum to the optimiser's own."""
-        if self._moments is None:
-            self._moments = Parts(*(torch.zeros_like(state["exp_avg"]) for _ in parts))
-        self._moments = Parts(*(kept.to(state["exp_avg"]) for kept in self._moments))
-        for kept, part in zip(self._moments, parts, strict=True):
-            moment(kept, part, group["betas"][0], clip)
-        return self._moments
+    def _kept(self, parts: Parts, clip: Any, beta: float, like: Tensor) -> Tensor:
+        """The first moment of what comes by the input; that of the output is the rest."""
+        kept = torch.zeros_like(like) if self._moment is None else self._moment.to(like)
+        self._moment = moment(kept, parts.input, beta, clip)
+        return self._moment
 
     def row_values(self) -> Mapping[str, Any]:
         """`results.gradient.ROW_VALUES` over the steps logged so far, each (V,)."""
@@ -117,7 +111,7 @@ class FlowRecorder(Intervention):
         return row_numbers(self._sum, self._steps, self._times)
 
     def state_dict(self) -> dict[str, Any]:
-        """Sums over steps, and the first moments."""
+        """Sums over steps, and the first moment."""
         if self._times is None or self._sum is None:
             return {}
         sums = [getattr(self._sum, each.name) for each in fields(Products)]
@@ -125,7 +119,7 @@ class FlowRecorder(Intervention):
             "steps": self._steps,
             "times": self._times,
             "products": sums,
-            "moments": list(self._moments or ()),
+            "moment": self._moment,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -134,7 +128,7 @@ class FlowRecorder(Intervention):
         if state:
             self._steps, self._times = int(state["steps"]), state["times"]
             self._sum = Products(*state["products"])
-            self._moments = Parts(*state["moments"]) if state["moments"] else None
+            self._moment = state["moment"]
 
 
 def checked(step: Step, parts: Parts) -> float:
@@ -146,7 +140,7 @@ def checked(step: Step, parts: Parts) -> float:
     probe = torch.randn(parts.input.shape[1], generator=torch.Generator().manual_seed(0))
     probe, found, rough = probe.to(parts.input), [], False
     embedding, grads = step.model.get_input_embeddings(), step.embedding_gradient
-    factor = _factor_of(embedding, step.input_ids[0])
+    factor = _factor_of(embedding, step.input_ids[0, :8])
     if grads is not None and factor is not None:
         along = (wide(grads) @ probe * factor)[..., None]
         product = scatter_rows(step.input_ids, along, len(parts.input))[:, 0]
@@ -181,6 +175,10 @@ def _factor_of(embedding: Any, ids: Tensor) -> float | None:
         rows, made = embedding.weight[ids], embedding(ids)
         factor = float((made * rows).sum() / rows.square().sum())
         return factor if torch.allclose(made, factor * rows, rtol=1e-4) else None
+
+
+def _moments(state: Adam, group: Adam) -> tuple[Tensor, int, Adam]:
+    return state["exp_avg_sq"], int(state["step"]), group
 
 
 def _adam_of(step: Step) -> list[tuple[Adam, Adam]] | None:

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from embtie_widgets.measures.gradient import (
-    adam_update,
     band_numbers,
     flow_numbers,
     moment,
     row_numbers,
     row_products,
     scatter_rows,
+    update_products,
 )
 
 PARTS = ("input_norm", "output_norm", "total_norm")
@@ -139,11 +139,10 @@ def test_many_repeats_in_half_precision_are_added_up_in_float32() -> None:
     assert found[0, 0] == pytest.approx(5_000 * float(grads[0, 0]), rel=1e-5)
 
 
-@pytest.mark.parametrize("decay", [0.0, 0.1])
-def test_adams_parts_sum_to_its_own_steps(decay: float) -> None:
+def test_the_parts_of_an_update_are_those_of_adams_own_steps() -> None:
     torch.manual_seed(0)
     weight = torch.nn.Parameter(torch.randn(7, 3, dtype=torch.float64))
-    optimiser = torch.optim.AdamW([weight], lr=0.03, betas=(0.8, 0.9), eps=1e-6, weight_decay=decay)
+    optimiser = torch.optim.AdamW([weight], lr=0.03, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.1)
     m_in, m_out = torch.zeros(2, 7, 3, dtype=torch.float64)
     for step in (1, 2, 3):
         g_in, g_out, clip = torch.randn(7, 3), torch.randn(7, 3), 0.7
@@ -151,10 +150,31 @@ def test_adams_parts_sum_to_its_own_steps(decay: float) -> None:
         before = weight.detach().clone()
         optimiser.step()
         moment(m_in, g_in, 0.8, clip)
-        moment(m_out, g_out, 0.8, clip)
-        state = optimiser.state[weight]
-        assert torch.allclose(m_in + m_out, state["exp_avg"], atol=1e-15)
-        group, second = optimiser.param_groups[0], state["exp_avg_sq"]
-        parts = [adam_update(first, second, step, group) for first in (m_in, m_out)]
-        moved = weight.detach() - before * (1 - 0.03 * decay)
-        assert torch.allclose(parts[0] + parts[1], moved, atol=1e-14)
+        moment(m_out, g_out, 0.8, torch.tensor(clip))
+        state, group = optimiser.state[weight], optimiser.param_groups[0]
+        assert torch.allclose(m_in + m_out, state["exp_avg"], atol=1e-8)
+        adam = state["exp_avg_sq"], step, group
+        found = update_products(m_in, m_out, (adam, adam))
+        moved = weight.detach() - before * (1 - 0.03 * 0.1)
+        assert torch.allclose(found.total, moved.square().sum(1), rtol=1e-6)
+        root = (state["exp_avg_sq"] / (1 - 0.9**step)).sqrt() + 1e-6
+        update = -0.03 * m_out / (1 - 0.8**step) / root
+        assert torch.allclose(found.output, update.square().sum(1), rtol=1e-9)
+        assert torch.allclose(found.cross, (update * moved).sum(1), rtol=1e-6, atol=1e-9)
+
+
+def test_each_matrix_of_an_untied_model_has_an_adam_of_its_own() -> None:
+    firsts, seconds = torch.randn(2, 5, 3).double(), torch.rand(2, 5, 3).double()
+    group = {"lr": 1.0, "betas": (0.0, 0.0), "eps": 0.0}
+    adams = (seconds[0], 1, group), (seconds[1], 4, group | {"lr": 2.0})
+    found = update_products(firsts[0], firsts[1], adams)
+    assert torch.allclose(found.input, (firsts[0] ** 2 / seconds[0]).sum(1))
+    assert torch.allclose(found.output, (4 * firsts[1] ** 2 / seconds[1]).sum(1))
+
+
+def test_blocks_of_a_matrix_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = random_parts(11)
+    whole = row_products(*parts)
+    monkeypatch.setattr("embtie_widgets.measures.gradient._AT_ONCE", 20)
+    for one, other in zip(whole._all(), row_products(*parts)._all(), strict=True):
+        assert torch.equal(one, other)
