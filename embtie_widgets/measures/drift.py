@@ -24,6 +24,8 @@ from embtie_widgets.results.groups import BANDS
 
 Vector = np.ndarray[Any, np.dtype[Any]]
 _STAGE = "comparing rows"
+_AT_ONCE = 2**17  # numbers of a block that stays in a processor's cache
+_TINY, _HUGE = 1e-140, 1e140
 _HINT = "Give a list such as [(0, E, U), (100, E, U)]: a step, the input and the output matrix."
 
 
@@ -52,14 +54,18 @@ def row_cosines(
     """
     found = np.empty(len(a))
     ends = torch.zeros(2, a.shape[1], dtype=torch.float64)
-    for start in range(0, len(a), BLOCK):
-        progress(_STAGE, start, len(a))
-        some = slice(start, start + BLOCK)
-        left, right = _units(a[some]), _units(b[some])
-        cosines = (left * right).sum(1).clamp(-1.0, 1.0)
-        known = ~cosines.isnan()
-        ends += torch.stack([left[known].sum(0), right[known].sum(0)])
-        found[some] = cosines.numpy()
+    step = min(max(1, _AT_ONCE // a.shape[1]), BLOCK)
+    for start in range(0, len(a), step):
+        if start % BLOCK < step:
+            progress(_STAGE, start, len(a))
+        some = slice(start, start + step)
+        (x, long), (y, wide) = _measured(a[some]), _measured(b[some])
+        good = (long > 0) & (wide > 0) & long.isfinite() & wide.isfinite()
+        cosines = ((x * y).sum(1) / (long * wide)).clamp(-1.0, 1.0)
+        found[some] = torch.where(good, cosines, torch.nan).numpy()
+        if not bool(good.all()):
+            x, y, long, wide = x[good], y[good], long[good], wide[good]
+        ends += torch.stack([long.reciprocal() @ x, wide.reciprocal() @ y])
     return found, _others(ends, found[~np.isnan(found)])
 
 
@@ -70,13 +76,18 @@ def _others(ends: torch.Tensor, known: Vector) -> float:
     return (float(ends[0] @ ends[1]) - float(known.sum())) / pairs if pairs else float("nan")
 
 
-def _units(rows: torch.Tensor) -> torch.Tensor:
-    """The rows (n, d) at length 1 in float64, NaN without direction.  Each is divided by its
-    largest entry first, so that no square overflows or vanishes."""
+def _measured(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The rows (n, d) in float64 and their lengths (n,).  Rows so long or so short that a product
+    would overflow or vanish are divided by their largest entry, which turns nothing."""
     rows = rows.cpu().double()
-    largest = rows.abs().amax(1, keepdim=True)
-    rows = rows / torch.where((largest > 0) & largest.isfinite(), largest, torch.nan)
-    return rows.div_(torch.linalg.vector_norm(rows, dim=1, keepdim=True))
+    lengths = (rows * rows).sum(1).sqrt()  # as torch has it, this is the quicker way
+    odd = ~((lengths > _TINY) & (lengths < _HUGE))
+    if bool(odd.any()):
+        largest = rows[odd].abs().amax(1, keepdim=True)
+        rows = rows.clone()
+        rows[odd] /= torch.where((largest > 0) & largest.isfinite(), largest, 1.0)
+        lengths[odd] = torch.linalg.vector_norm(rows[odd], dim=1)
+    return rows, lengths
 
 
 @dataclass(frozen=True, eq=False)
