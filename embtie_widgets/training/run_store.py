@@ -138,12 +138,14 @@ class RunStore:
         return [found[step] for step in sorted(found)]
 
     def notes(self) -> tuple[str, ...]:
-        """Sentences on what could not be read."""
+        """Sentences of the run itself, and on what of it could not be read."""
+        told = self.manifest.get("notes")
+        known = tuple(one for one in told if isinstance(one, str)) if isinstance(told, list) else ()
         self._read.all()
         if not self._read.damaged:
-            return ()
+            return known
         many = f"{self._read.damaged:,} lines" if self._read.damaged > 1 else "1 line"
-        return (f"{many} of {METRICS} cannot be read and left out.",)
+        return (*known, f"{many} of {METRICS} cannot be read and left out.")
 
     def curves(self) -> dict[str, Vector]:
         """Each column of numbers (n,), "step" among them; NaN where a row lacks it."""

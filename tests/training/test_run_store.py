@@ -68,6 +68,13 @@ def test_unreadable_lines_are_left_out_and_told(store: RunStore) -> None:
     assert np.isnan(other.curves()["huge"]).all()
 
 
+def test_what_a_run_says_of_itself_is_told_with_what_could_not_be_read(store: RunStore) -> None:
+    store.set_state("done", 3, notes=["The gradient is not split.", 7])
+    assert store.notes() == ("The gradient is not split.",)
+    (store.folder / "metrics.jsonl").write_text("torn\n")
+    assert len(store.notes()) == 2
+
+
 def test_repeated_and_unsorted_steps_give_one_row_each_in_order(store: RunStore) -> None:
     for step, loss in ((2, 0.0), (4, 1.0), (3, 2.0), (4, 3.0)):
         store.append({"step": step, "loss": loss})
