@@ -81,19 +81,28 @@ def _standing(result: ScalingReport, run: ScaledRun) -> str:
 
 
 def _movement(result: ScalingReport, run: ScaledRun) -> str:
-    changes = {to: result.change(run, to) for to in TO}
-    plain = result.plain
-    assert plain is not None  # noqa: S101 - `scaled` runs are there
-    said = ", ".join(
-        f"with the {to} from {number(_best(plain, to), 2)} to {number(_best(run, to), 2)}"
-        for to in reversed(TO)
-    )
     early = _until(result, run)
-    when = f" in the {early}" if early else ""
-    return (
-        f"{times(run.factor)}{when} {_direction(changes)}: the mean cosine goes {said}, "
-        f"{_kind(run)}."
-    )
+    name = f"{times(run.factor)}{f' in the {early}' if early else ''}"
+    seen = [to for to in TO if not (_at_chance(run, to) and _at_chance(result.plain, to))]
+    if not seen:
+        return f"What {name} moves cannot be seen: every cosine stands at chance. Train longer."
+    said = ", ".join(_from_to(result, run, to) for to in reversed(seen))
+    unseen = "".join(f"; with the {to} both are at chance" for to in TO if to not in seen)
+    way = _direction({to: result.change(run, to) for to in seen})
+    return f"{name} {way}: the mean cosine goes {said}, {_kind(run)}{unseen}."
+
+
+def _from_to(result: ScalingReport, run: ScaledRun, to: str) -> str:
+    """Before and now, with a third digit where two do not tell them apart."""
+    assert result.plain is not None  # noqa: S101 - `scaled` runs are there
+    pair = (_best(result.plain, to), _best(run, to))
+    places = 2 if number(pair[0], 2) != number(pair[1], 2) else 3
+    before, now = (number(value, places) for value in pair)
+    return f"with the {to} from {before} to {now}"
+
+
+def _at_chance(run: ScaledRun | None, to: str) -> bool:
+    return run is None or abs(run.nearness[to].mean - run.nearness[to].floor) < _AT_CHANCE
 
 
 def _direction(changes: dict[str, Change]) -> str:
@@ -141,7 +150,7 @@ def cautions(result: ScalingReport) -> list[str]:
         f"{times(run.factor)} to the {to}"
         for run in result.whole
         for to in TO
-        if abs(run.nearness[to].mean - run.nearness[to].floor) < _AT_CHANCE
+        if _at_chance(run, to)
     ]
     if at:
         found.append(f"At chance, and so without a meaning: {', '.join(at)}. Train longer.")

@@ -17,7 +17,6 @@ from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.groups import GroupMeans
 from embtie_widgets.panels.scaling_factors import FactorPicker, SchedulePicker
-from embtie_widgets.panels.state import PanelState
 from embtie_widgets.panels.token_views import TokenViews
 from embtie_widgets.panels.training_controls import TrainingControls
 from embtie_widgets.panels.words import escape
@@ -149,7 +148,7 @@ class ScalingPanel(Panel):
                 "-tokens.csv",
                 "text/csv",
                 lambda request, result: table_bytes(request, result, result.token_frame()),
-                needs=_has_tokens,
+                needs=lambda state: state.result is not None and bool(state.result.whole),
             ),
             page_offer(),
             *picture_offers(self.chart, chart.caption),
@@ -168,8 +167,9 @@ class ScalingPanel(Panel):
         with self._binding.quiet():
             self.training.offer_devices(self.request.device)
         self._offer_factors(result)
-        self.groups.draw(result)
-        self.tokens.draw(result, chart.columns(result, self.factor.value or ""))
+        if _has_tokens(result):
+            self.groups.draw(result)
+            self.tokens.draw(result, chart.columns(result, self.factor.value or ""))
         self.chart.show(chart.spec(result))
         self.training_chart.show(chart.curves(result, self.loss.value))
 
@@ -203,8 +203,7 @@ class ScalingPanel(Panel):
         }
         for name, shown in seen.items():
             self.cards[name].layout.display = "" if shown else "none"
-        tokens = whole and result is not None and bool(result.tokens)
-        self.per_token.layout.display = "" if tokens else "none"
+        self.per_token.layout.display = "" if result and _has_tokens(result) else "none"
 
     def _offer_factors(self, result: ScalingReport) -> None:
         """Every run whose tokens can be shown; the chosen one stays where it is among them."""
@@ -219,7 +218,7 @@ class ScalingPanel(Panel):
             self.training_chart.show(chart.curves(self.result, self.loss.value))
 
     def _redraw_tokens(self) -> None:
-        if self.result is not None and not self._drawing:
+        if self.result is not None and not self._drawing and _has_tokens(self.result):
             self.tokens.draw(self.result, chart.columns(self.result, self.factor.value or ""))
 
     def _neighbours(self, request: Any, place: int, answer: Any, failed: Any) -> None:
@@ -230,8 +229,10 @@ class ScalingPanel(Panel):
         return "Ten nearest rows by cosine."
 
 
-def _has_tokens(state: PanelState) -> bool:
-    return state.result is not None and bool(state.result.whole)
+def _has_tokens(result: ScalingReport) -> bool:
+    """Whether tokens can be shown as they will stay: moved, where there is a factor."""
+    there = bool(result.scaled) or (bool(result.whole) and not result.progress)
+    return there and bool(result.tokens)
 
 
 def _segments(options: Any, words: Mapping[str, str]) -> w.ToggleButtons:

@@ -41,7 +41,7 @@ def _title(result: ScalingReport, run: ScaledRun) -> str:
 
 def _cells(near: Nearness) -> list[str]:
     return [
-        f"{number(near.mean)} <small>{interval(near.interval)}</small>",
+        number(near.mean),
         f"{number(near.heldout)} <small>{interval(near.heldout_interval)}</small>",
         number(near.floor),
     ]

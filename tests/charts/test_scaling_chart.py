@@ -160,6 +160,18 @@ def test_numbers_at_chance_are_marked_as_such(result: ScalingReport) -> None:
     assert [said for said in chart.cautions(made) if "×2 to the input" in said]
 
 
+def test_what_stands_at_chance_is_not_said_to_move(result: ScalingReport) -> None:
+    made = result
+    for factor in (1.0, 10.0):
+        made = with_near(made, factor, "input", mean=0.11)
+    said = chart.headline(made)
+    assert said.startswith("×10 moves the tied matrix farther from the output: ")
+    assert "with the input both are at chance" in said
+    for factor in (1.0, 10.0):
+        made = with_near(made, factor, "output", mean=0.11)
+    assert "every cosine stands at chance" in chart.headline(made)
+
+
 def test_a_shared_start_is_warned_of() -> None:
     assert "copy of the untied input" in chart.cautions(report(share_start=True))[0]
 

@@ -126,7 +126,7 @@ def test_the_runs_are_drawn_while_they_train_one_after_the_other(runner: FakeRun
     assert set(shown(panel)) >= {"alignment", "training", "numbers"}
     assert len(panel.chart.shown["data"][0]["x"]) == 1
     assert len(panel.training_chart.shown["data"][3]["x"]) == 20
-    assert panel.per_token.layout.display == ""
+    assert panel.per_token.layout.display == "none"
     assert panel.factor.options == (("×1", ""),)
     panel.cancel()
     assert "20 of 60 steps" in panel.outdated.value
@@ -135,6 +135,20 @@ def test_the_runs_are_drawn_while_they_train_one_after_the_other(runner: FakeRun
     assert panel.factor.options == (("×5", ""),)
     assert len(panel.chart.shown["data"][0]["x"]) == 2
     assert panel.outdated.value == ""
+    assert panel.per_token.layout.display == ""
+
+
+def test_tokens_that_come_after_a_training_are_looked_at_as_those_that_ship(
+    runner: FakeRunner,
+) -> None:
+    panel = ScalingPanel(parts=parts(runner, Cost(100)))
+    panel.start()
+    preview(runner, replace(report(), runs=(), progress="9 of 60 steps of the untied model"))
+    preview(runner, growing(20, 2.0, 5.0))
+    runner.jobs[-1].finish(report(2.0, 5.0))
+    scatter, table = panel.tokens.scatter, panel.tokens.tokens.table
+    assert (scatter.x.value, scatter.y.value) == ("log_count", "moved")
+    assert (table.sort, panel.state.view) == ("moved", {})
 
 
 def test_loss_may_be_drawn_against_the_plain_run(panel: ScalingPanel) -> None:
