@@ -13,6 +13,7 @@ from torch.nn.functional import cosine_similarity
 from transformers import TrainerCallback
 
 import embtie_widgets as ew
+from embtie_widgets.measures.gradient_split import gradient_split
 from embtie_widgets.measures.means import mean_share
 from embtie_widgets.results.gradient import CURVES
 from embtie_widgets.results.groups import BANDS
@@ -37,9 +38,11 @@ def test_it_is_a_callback_of_transformers() -> None:
 def test_the_rows_have_the_shares_of_each_step(tmp_path: Path) -> None:
     model = model_of(dtype=torch.float64)
     own, other = expected(model, ids_of(seed=1))
+    proxy = gradient_split(model, ids_of(seed=1)).proxy_norm
     store, _ = train(model, tmp_path / "run")
     row = store.rows()[0]
     total = own + other
+    assert row["proxy_norm"] == pytest.approx(proxy)
     assert row["input_norm"] == pytest.approx(float(own.norm()))
     assert row["output_norm"] == pytest.approx(float(other.norm()))
     assert row["total_norm"] == pytest.approx(float(total.norm()))
@@ -203,6 +206,8 @@ def test_a_run_is_gone_on_with(tmp_path: Path) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     optimizer.load_state_dict(state)
     recorder = RunRecorder(folder, every=1).attach(model, optimizer, done=3)
+    assert [row["step"] for row in RunStore.open(folder).rows()] == [1, 2, 3]
+    assert RunStore.open(folder).steps()[-1] <= 3
     go_on(model, optimizer, recorder, range(4, 7))
     recorder.detach()
     found, wanted = RunStore.open(folder), at_once

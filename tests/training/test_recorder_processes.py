@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import distributed, multiprocessing
 
+from embtie_widgets.measures.gradient_split import gradient_split
 from embtie_widgets.training.run_store import RunStore, is_run
 from tests.training import recorder_worker
 from tests.training.recorder_models import expected, ids_of, loss_of, model_of
@@ -58,6 +59,12 @@ def test_parts_and_loss_are_averaged_as_gradients_are(name: str, place: Path) ->
         assert_row(row, *right)
     assert store.manifest["settings"]["recorded_by"] == "together"
     assert store.manifest["settings"]["processes"] == 2
+
+
+def test_the_proxy_is_that_of_the_whole_batch(place: Path) -> None:
+    ids = ids_of(rows=recorder_worker.ROWS, seed=1)
+    proxy = gradient_split(model_of("llama"), ids).proxy_norm
+    assert RunStore.open(place / "tied").rows()[0]["proxy_norm"] == pytest.approx(proxy, rel=1e-4)
 
 
 def test_logits_are_counted_over_both(place: Path) -> None:
