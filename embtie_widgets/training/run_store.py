@@ -9,27 +9,23 @@
 Runs that are trained here and those that `RunRecorder` writes look the same.
 """
 
-import errno
 import json
-import os
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.results.gradient import BAND_CURVES, CURVES, ROW_VALUES, FlowRun
 from embtie_widgets.results.groups import BANDS
 from embtie_widgets.results.storage import pack_tokens, unpack_tokens
 from embtie_widgets.sources.checkpoint import SingleFile
-from embtie_widgets.sources.reading import local_path, read_json, sentences
+from embtie_widgets.sources.reading import local_path, read_json
+from embtie_widgets.training.growing import Lines, replaced, writing
 from embtie_widgets.training.store import writable_folder
 
 FORMAT = 1
@@ -40,8 +36,6 @@ MANIFEST, METRICS, ROWS, RESUME, CHECKPOINTS = (
 Vector = np.ndarray[Any, np.dtype[Any]]
 Tokens = tuple[bytes | None, ...]
 _KINDS = {"name": str, "state": str, "done": int, "settings": dict, "hashes": dict}
-_MOST_STEPS = 2**53
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _AGAIN = "Choose another run, or train it again."
 
 
@@ -58,7 +52,7 @@ class RunStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._read = _Lines(folder / METRICS)
+        self._read = Lines(folder / METRICS)
         self._mended = False
 
     @classmethod
@@ -129,7 +123,7 @@ class RunStore:
         if not self._mended:  # a line that a crash tore must not swallow the next one
             self._read.mend()
             self._mended = True
-        with _writing(self._read.path), self._read.path.open("a", encoding="utf-8") as file:
+        with writing(self._read.path), self._read.path.open("a", encoding="utf-8") as file:
             file.write(line)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -172,10 +166,10 @@ class RunStore:
             named = {"input": input, "output": output}
         stored = {k: v.detach().to("cpu").contiguous() for k, v in named.items()}
         folder = self.folder / CHECKPOINTS
-        with _writing(folder):
+        with writing(folder):
             folder.mkdir(exist_ok=True)
         path = folder / f"step-{step:06d}.safetensors"
-        _replaced(path, lambda part: save_file(stored, part))
+        replaced(path, lambda part: save_file(stored, part))
 
     def steps(self) -> list[int]:
         """The steps whose matrices were kept, in order."""
@@ -208,7 +202,7 @@ class RunStore:
             arrays["counts"] = _array(counts)
         if tokens is not None:
             pack_tokens(tuple(tokens), "tokens", arrays)
-        _replaced(self.folder / ROWS, lambda part: _save_arrays(part, arrays))
+        replaced(self.folder / ROWS, lambda part: _save_arrays(part, arrays))
 
     def row_values(self) -> dict[str, Vector]:
         """ROW_VALUES, as many as are known, each (V,)."""
@@ -240,7 +234,7 @@ class RunStore:
 
     def save_resume(self, state: Mapping[str, Any]) -> None:
         """Tensors and plain values from which the run can go on."""
-        _replaced(self.folder / RESUME, lambda part: torch.save(dict(state), part))
+        replaced(self.folder / RESUME, lambda part: torch.save(dict(state), part))
 
     def read_resume(self) -> dict[str, Any] | None:
         """What `save_resume` saved, on the CPU; None where nothing was."""
@@ -263,7 +257,7 @@ class RunStore:
         """Forget what was logged and kept after `step`, from where the run is to go on."""
         kept = [row for row in self.rows() if row["step"] <= step]
         lines = "".join(json.dumps(row) + "\n" for row in kept)
-        _replaced(self._read.path, lambda part: _write(part, lines))
+        replaced(self._read.path, lambda part: _write(part, lines))
         for path in self._kept():
             if int(path.stem[5:]) > step:
                 path.unlink(missing_ok=True)
@@ -290,7 +284,7 @@ class RunStore:
 
     def _write_manifest(self, manifest: Mapping[str, Any]) -> None:
         text = json.dumps(manifest, indent=1, default=_plain)
-        _replaced(self.folder / MANIFEST, lambda part: _write(part, text))
+        replaced(self.folder / MANIFEST, lambda part: _write(part, text))
 
 
 def is_run(folder: Path) -> bool:
@@ -299,85 +293,6 @@ def is_run(folder: Path) -> bool:
         return (folder / MANIFEST).is_file()
     except OSError:
         return False
-
-
-class _Lines:
-    """The rows of a growing file by step; what was read once is not read again."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._start_again(0)
-
-    def _start_again(self, file: int) -> None:
-        self.damaged, self._file, self._to = 0, file, 0
-        self._rows: dict[int, dict[str, Any]] = {}
-
-    def all(self) -> dict[int, dict[str, Any]]:
-        try:
-            known = self.path.stat()
-        except FileNotFoundError:
-            self._start_again(0)
-            return {}
-        if known.st_ino != self._file or known.st_size < self._to:
-            self._start_again(known.st_ino)
-        if known.st_size > self._to:
-            self._go_on()
-        return self._rows
-
-    def _go_on(self) -> None:
-        with sentences(self.path), self.path.open("rb") as file:
-            file.seek(self._to)
-            read = file.read()
-        whole = read[: read.rfind(b"\n") + 1]  # the rest is a line that is being written
-        self._to += len(whole)
-        for line in whole.splitlines():
-            row = _row_of(line)
-            if row is None:
-                self.damaged += 1
-            else:
-                self._rows[row["step"]] = row
-
-    def mend(self) -> None:
-        """Drop what stands behind the last whole line."""
-        self.all()
-        if self.path.is_file() and self.path.stat().st_size > self._to:
-            with _writing(self.path):
-                os.truncate(self.path, self._to)
-
-
-def _row_of(line: bytes) -> dict[str, Any] | None:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    step = row.get("step") if isinstance(row, dict) else None
-    return row if isinstance(step, int) and 0 <= step < _MOST_STEPS else None
-
-
-def _replaced(path: Path, write: Callable[[Path], Any]) -> None:
-    """What stood there stays whole until the new file is."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
-    try:
-        with _writing(path):
-            write(part)
-            os.replace(part, path)
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Faults of the disk, in words; the libraries that write have types of their own for them."""
-    try:
-        yield
-    except (OSError, RuntimeError, SafetensorError) as error:
-        full = "No space left" in str(error) or getattr(error, "errno", None) in _FULL
-        what = "the disk is full" if full else "its folder cannot be written to"
-        raise Interrupted(
-            f"'{path.name}' of the run in '{path.parent.name}' is not written: {what}.",
-            "What was written before is kept.  Make room, or name another folder.",
-        ) from error
 
 
 def _write(path: Path, text: str) -> None:

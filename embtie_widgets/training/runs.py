@@ -71,10 +71,21 @@ def train_run(
     text give equal bits, with or without a break, on one device with one number of threads.  A run
     of another recipe in the folder is replaced.
     """
-    return trained(spec, corpus, folder, watch=watch, resumable=resumable, progress=progress)[0]
+    store, _ = _carried_out(
+        spec, corpus, folder, watch=watch, resumable=resumable, progress=progress
+    )
+    return store
 
 
 def trained(
+    spec: RunSpec, corpus: Corpus, folder: str | Path, *, progress: Progress = silent
+) -> tuple[RunStore, Any]:
+    """As `train_run`, and the model."""
+    store, model = _carried_out(spec, corpus, folder, progress=progress)
+    return store, load_trained(store) if model is None else model
+
+
+def _carried_out(
     spec: RunSpec,
     corpus: Corpus,
     folder: str | Path,
@@ -83,11 +94,12 @@ def trained(
     resumable: bool = False,
     progress: Progress = silent,
 ) -> tuple[RunStore, Any]:
-    """As `train_run`, and the model."""
+    """As `train_run`, and the model; None for a run that was finished before."""
+    place = files.writable_folder(folder, prefix="embtie-run-")
     recipe = _recipe(spec, corpus)
-    known = _known(files.writable_folder(folder, prefix="embtie-run-"), recipe)
+    known = _known(place, recipe)
     if known is not None and known.manifest["state"] == DONE:
-        return known, load_trained(known)
+        return known, None
     run = Run(
         spec.config,
         start_of(spec.config, spec.tied, spec.share_start),
@@ -95,7 +107,7 @@ def trained(
         spec.name,
         spec.interventions,
     )
-    store = _gone_on(run, known) or _begun(run, spec, corpus, folder, recipe)
+    store = _gone_on(run, known) or _begun(run, spec, corpus, place, recipe)
     rows = _Rows(run, store)
     try:
         _train(run, store, rows, watch, resumable, progress)
@@ -254,7 +266,7 @@ def _gone_on(run: Run, store: RunStore | None) -> RunStore | None:
     return store
 
 
-def _begun(run: Run, spec: RunSpec, corpus: Corpus, folder: str | Path, recipe: str) -> RunStore:
+def _begun(run: Run, spec: RunSpec, corpus: Corpus, folder: Path, recipe: str) -> RunStore:
     config, settings = spec.config, spec.to_dict()
     store = RunStore.create(
         folder,

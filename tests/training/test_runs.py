@@ -272,7 +272,7 @@ def test_a_full_disk_is_told_in_words_and_what_there_is_stays(
 
     def broken(stage: str, done: int, total: int) -> None:
         if done == 3:
-            monkeypatch.setattr("embtie_widgets.training.run_store.os.replace", full)
+            monkeypatch.setattr("embtie_widgets.training.growing.os.replace", full)
 
     with pytest.raises(EmbtieError, match="the disk is full") as caught:
         train_run(spec_of(checkpoints=(2, 4)), corpus, tmp_path, progress=broken)
