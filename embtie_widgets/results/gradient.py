@@ -81,8 +81,11 @@ class GradientSplit:
         import pandas as pd
 
         parts = {name: getattr(self, name).double() for name in ("input", "output", "total")}
-        norms = {name: part.norm(dim=1).numpy(force=True) for name, part in parts.items()}
-        return pd.DataFrame({"row": np.arange(len(parts["total"])), **norms})
+        numbers = {name: part.norm(dim=1) for name, part in parts.items()}
+        inner = (parts["output"].to(self.total.device) * parts["total"]).sum(dim=1)
+        numbers["output_share"] = inner / numbers["total"].square()
+        columns = {name: values.numpy(force=True) for name, values in numbers.items()}
+        return pd.DataFrame({"row": np.arange(len(self.total)), **columns})
 
 
 @storable

@@ -64,6 +64,15 @@ def test_a_folder_is_opened_and_its_tokenizer_cuts_strings(named: str) -> None:
     assert alone.to_frame().shape[0] == len(alone.total)
 
 
+def test_the_frame_has_a_row_for_each_token() -> None:
+    split = ew.gradient_split(llama(tied=True), IDS)
+    frame = split.to_frame()
+    assert list(frame) == ["row", "input", "output", "total", "output_share"]
+    row = (split.output[5] @ split.total[5] / split.total[5].square().sum()).item()
+    assert frame["output_share"][5] == pytest.approx(row, rel=1e-4)
+    assert frame["output_share"][0] == 1  # not in the text
+
+
 def test_a_file_gives_what_its_model_gives(tmp_path: Path) -> None:
     model = llama(tied=True)
     one = ew.gradient_split(str(saved(model, tmp_path / "it")), IDS)
