@@ -48,7 +48,7 @@ def run_checkpoints(request: CheckpointsRequest, progress: Progress = silent) ->
         notes.append(f"Without a revision, {request.model.ref} is {end}.")
     chosen = chosen_of(listed, asked, request)
     seen = {revision.name: Seen() for revision in listed}
-    cost, cost_notes = _cost(request, chosen) if remote else ("", [])
+    cost, cost_notes = fetching(request, chosen) if remote else ("", [])
     if request.depth != "matrices":
         notes.extend(cost_notes)
     if request.depth != "names" and remote:
@@ -56,7 +56,7 @@ def run_checkpoints(request: CheckpointsRequest, progress: Progress = silent) ->
     elif request.depth == "files":
         notes.append("The files lie on this machine; look at the matrices to compare them.")
     if request.depth == "matrices":
-        _load(request, chosen, seen, _saying(cost, progress))
+        _load(request, chosen, seen, saying(cost, progress))
     return _report(request, listed, seen, notes)
 
 
@@ -98,7 +98,7 @@ def chosen_of(
     return spread(steps, request.count)
 
 
-def _cost(request: CheckpointsRequest, chosen: Sequence[Revision]) -> tuple[str, list[str]]:
+def fetching(request: CheckpointsRequest, chosen: Sequence[Revision]) -> tuple[str, list[str]]:
     """What loading the chosen ones fetches, as far as the last of them shows, and in sentences."""
     try:
         one = hub.cost(request.model.ref, chosen[-1].name)
@@ -114,7 +114,7 @@ def _cost(request: CheckpointsRequest, chosen: Sequence[Revision]) -> tuple[str,
     ]
 
 
-def _saying(cost: str, progress: Progress) -> Progress:
+def saying(cost: str, progress: Progress) -> Progress:
     """The progress with what is to be fetched in all."""
     if not cost:
         return progress

@@ -5,7 +5,7 @@ from pathlib import PurePath
 
 from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.jobs.cache import kept_or_made, latest
-from embtie_widgets.jobs.checkpoints import chosen_of, listed_for
+from embtie_widgets.jobs.checkpoints import chosen_of, fetching, listed_for, saying
 from embtie_widgets.jobs.drift_report import (
     Growing,
     RunMeter,
@@ -117,10 +117,12 @@ def _checkpoints(
     """The chosen ones in order, loaded one at a time; a bundled model ends with itself."""
     progress(f"listing checkpoints of {name}", 0, 1)
     asked = CheckpointsRequest(model, request.revisions, request.count)
-    listed, named, notes = listed_for(asked, is_remote(model.ref))
+    remote = is_remote(model.ref)
+    listed, named, notes = listed_for(asked, remote)
     growing.notes += [f"{name}: {note}" for note in notes]
     chosen = chosen_of(listed, named, asked)
-    for revision, loaded in each(model, chosen, progress):
+    cost, _ = fetching(asked, chosen) if remote else ("", [])
+    for revision, loaded in each(model, chosen, saying(cost, progress)):
         yield _place(revision), loaded
     end = last_step(model.ref)
     if end is not None and not request.revisions:

@@ -35,9 +35,11 @@ class Ear:
 
     def __init__(self, stop: Callable[[str, int], bool] = lambda *_: False) -> None:
         self.parts: list[DriftReport] = []
+        self.stages: list[str] = []
         self._stop = stop
 
     def __call__(self, stage: str, done: int, total: int) -> None:
+        self.stages.append(stage)
         if self._stop(stage, done):
             raise Cancelled
 
@@ -116,10 +118,13 @@ def test_a_checkpoint_of_another_shape_or_without_weights_is_left_out_with_its_r
 def test_c040_names_are_in_order_with_their_distances(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeHub(C040, {"step2": "step1"}, {"step512"})
     monkeypatch.setattr(series.hub, "list_revisions", fake.list_revisions)
+    monkeypatch.setattr(series.hub, "cost", fake.cost)
     monkeypatch.setattr(series, "load", fake.load)
     asked = ("main", "step143000", "step1000", "step2", "step1", "step512",
              "stage2-ingredient1-step23852-tokens51B")  # fmt: skip
-    report = ew.run(DriftRequest(model="a/b", revisions=asked))
+    heard = Ear()
+    report = ew.run(DriftRequest(model="a/b", revisions=asked), progress=heard)
+    assert "checkpoints (about 2.8 GB in all)" in heard.stages
     (drift,) = report.runs.values()
     assert drift.names == (
         "step1", "step2", "step1000", "step143000", "stage2-ingredient1-step23852-tokens51B", "main"
