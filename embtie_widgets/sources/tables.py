@@ -110,12 +110,13 @@ def _from_lines(text: str, name: str) -> _Found:
     """A table with a separator; a first line of settings, as exports have it, is passed over."""
     import pandas as pd
 
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.startswith("# "):
         text = text.partition("\n")[2]
     text, notes = _without_torn_line(text)
     line = text.partition("\n")[0]
     separator = max("\t;,", key=line.count)  # of equal counts the first; a lone column has none
-    head = next(csv.reader([line.rstrip("\r")], delimiter=separator), [])
+    head = _fields(line, separator, name)
     numbered = bool(head) and all(map(_is_number, head))
     names = [f"column {i + 1}" for i in range(len(head))] if numbered else _unlike(head, notes)
     if numbered:
@@ -141,6 +142,13 @@ def _from_lines(text: str, name: str) -> _Found:
     if left:
         notes.append(f"{counted(left, 'line')} with too many fields left out.")
     return _Found(frame, notes=notes)
+
+
+def _fields(line: str, separator: str, name: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        raise EmbtieError(f"'{name}' is no table.", _FORM) from None
 
 
 def _without_torn_line(text: str) -> tuple[str, list[str]]:

@@ -138,6 +138,12 @@ def test_separators_and_spaces_around_them_do_not_matter(write: Write, separator
     assert read_recorded(write("a.csv", text)).columns["output_norm"].tolist() == [3, 5]
 
 
+@pytest.mark.parametrize("ends", ["\r\n", "\r"])
+def test_lines_may_end_as_other_systems_end_them(write: Write, ends: str) -> None:
+    read = read_recorded(write("a.csv", log("1,2,3\n2,4,5\n").replace("\n", ends)))
+    assert read.columns["output_norm"].tolist() == [3, 5]
+
+
 def test_a_column_that_is_not_there_is_told_with_those_that_are(write: Write) -> None:
     path = write("a.csv", log("1,2,3\n"))
     message = refused(path, "gradient", {"step": "step", "output_norm": "gone"})
@@ -305,6 +311,7 @@ def test_json_columns_of_unequal_length_are_used_as_far_as_all_reach(write: Writ
         ("a.csv", ""),
         ("a.csv", "step,grad_out\n"),
         ("a.csv", "\n\n\n"),
+        ("a.csv", "x" * 200_000 + ",b\n1,2\n"),
         ("a.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\xff"),
         ("a.csv", "step,a\0b\n1,2\n"),
         ("a.csv", "<!DOCTYPE html><html>"),
