@@ -44,7 +44,7 @@ MOST_BYTES = 2**31
 _POLL_SECONDS = 0.2
 _PICTURE_SECONDS = 0.5
 _WORTH = 5  # a picture takes at most one part in so many of the time
-_DAMAGED = ".damaged"
+_GONE = ".gone"
 _FULL, _LITTLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), 2**26
 
 
@@ -162,7 +162,6 @@ def _trained(
 ) -> RunStore:
     """Trained to the end, from where it stands; the lock is held."""
     prune_runs(folder.parent, MOST_BYTES, folder)
-    _remove_damaged(folder)
 
     def grown(store: RunStore, _row: Any) -> None:
         if watch is not None:
@@ -189,17 +188,6 @@ def _not_kept(name: str, folder: Path, error: BaseException | None) -> Interrupt
         "Free some disk, or let EMBTIE_CACHE name another folder, and run it again: it goes on "
         "from where it was kept last.",
     )
-
-
-def _remove_damaged(folder: Path) -> None:
-    """What is there and is no run gives way to one."""
-    if not folder.exists():
-        return
-    try:
-        RunStore.open(folder)
-    except EmbtieError:
-        logger.warning("a damaged run was removed")
-        _remove(folder)
 
 
 @contextmanager
@@ -252,7 +240,7 @@ def prune_runs(root: Path, limit: int, spared: Path) -> None:
 
 def _remove(folder: Path) -> None:
     """Gone at once for whoever looks for it."""
-    away = folder.with_suffix(_DAMAGED)
+    away = folder.with_suffix(_GONE)
     try:
         shutil.rmtree(away, ignore_errors=True)
         folder.rename(away)

@@ -282,11 +282,20 @@ def make_runs(root: Path, names: str) -> Iterator[Path]:
 def test_runs_that_were_unused_for_longest_make_room(tmp_path: Path) -> None:
     root = tmp_path / "runs"
     spared, _, _, oldest = make_runs(root, "abcd")
+    prune_runs(root, 10_000, oldest)
+    assert len([path for path in root.iterdir() if path.is_dir()]) == 4
     with training_runs._lock(root / "b"):
         prune_runs(root, 2_000, oldest)
     left = {path.name for path in root.iterdir() if path.is_dir()}
     assert left == {"a", "b"}, "the one in use and the one wanted stay, whatever their age"
     assert (spared.name, oldest.name) == ("d", "a")
+
+
+def test_no_more_is_removed_than_makes_room(tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    newest, *_, spared = make_runs(root, "abcd")
+    prune_runs(root, 1_800, spared)
+    assert {path.name for path in root.iterdir() if path.is_dir()} == {spared.name, newest.name}
 
 
 def test_pictures_come_at_once_and_then_no_more_often_than_they_are_worth(
