@@ -224,9 +224,8 @@ def _lines(result: ScalingReport) -> str:
     if frame.empty:
         return ""
     kept = [name for name in frame if not str(name).endswith((" low", " high"))]
-    factors: Any = {"factor": "{:g}".format}
+    whole: Any = {"factor": "{:g}".format, "until": "{:.0f}".format}
+    numbers = frame[kept].astype(float)
     return str(
-        frame[kept].to_string(
-            index=False, formatters=factors, float_format="{:.4f}".format, na_rep="-"
-        )
+        numbers.to_string(index=False, formatters=whole, float_format="{:.4f}".format, na_rep="-")
     )

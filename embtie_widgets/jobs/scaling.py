@@ -132,6 +132,10 @@ class _Growing:
         too short."""
         held, config = self._plan.held, spec.config
         if len(held.ids) <= config.length:
+            self._notes.append(
+                f"The text held out has {len(held.ids):,} tokens, too few for a piece of "
+                f"{config.length:,}: no loss is measured on it."
+            )
             return None
         manifest, key = store.manifest, f"{_HELD_LOSS} {held.sha256[:16]}"
         if not isinstance(manifest.get(key), float):

@@ -230,6 +230,8 @@ def test_the_command_line_gets_a_line_for_each_factor(result: ScalingReport) -> 
     assert len(lines) == 3
     assert f"{result.whole[0].nearness['input'].mean:.4f}" in lines[0]
     assert "no tied model" in chart.text(None, replace(result, runs=()))
+    bare = with_near(report(5.0), 5.0, "input", heldout=None, heldout_interval=None)
+    assert "None" not in chart.text(None, bare)
 
 
 def test_the_page_holds_both_charts_and_the_settings(result: ScalingReport) -> None:

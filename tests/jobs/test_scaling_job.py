@@ -158,6 +158,14 @@ def test_the_loss_on_held_out_text_is_that_of_the_trained_model(
     assert isinstance(made.untied["held_loss"], float)
 
 
+def test_a_held_out_text_that_is_too_short_gives_no_loss_and_says_so(
+    request_: ScalingRequest,
+) -> None:
+    found = ew.run(replace(request_, steps=1, batch=1, length=4_000, factors=()))
+    assert found.runs[0].held_loss is None
+    assert any("too few for a piece of 4,000" in note for note in found.notes)
+
+
 def test_what_there_is_is_shown_while_one_after_the_other_trains(
     made: ScalingReport, heard: Ear
 ) -> None:
