@@ -89,7 +89,7 @@ def change(result: DriftReport | None, view: View = View()) -> dict[str, Any]:  
     shown = lines(result, ALL if turn else view.band)
     traces = [trace for line in shown for trace in _stairs(result, line, what, axis)]
     up = _turns(shown) if turn else _cosines(shown, what, "cosine with the checkpoint before")
-    layout = _layout(result, view, axis) | {"yaxis": up}
+    layout = _layout(result, view, axis, low=True) | {"yaxis": up}
     layout["annotations"] = [*layout["annotations"], *_distances(result, axis)]
     return {"data": [*traces, _same(result, shown, what, axis)], "layout": layout}
 
@@ -244,7 +244,10 @@ def _same(result: DriftReport | None, shown: Iterable[Line], what: str, axis: Ax
 # Axes.
 
 
-def _layout(result: DriftReport | None, view: View, axis: Axis) -> dict[str, Any]:
+def _layout(
+    result: DriftReport | None, view: View, axis: Axis, low: bool = False
+) -> dict[str, Any]:
+    """All but the upward axis; the names of stages stand on top, or `low` in the plot."""
     at, words = _ticks(axis)
     by_tokens = any(track.unit == "tokens" for track in axis.tracks)
     title = "tokens" if by_tokens else "step"
@@ -267,7 +270,7 @@ def _layout(result: DriftReport | None, view: View, axis: Axis) -> dict[str, Any
             "ticks": "outside",
         },
         "shapes": _borders(axis),
-        "annotations": [*_track_labels(axis), *_reasons(result)],
+        "annotations": [*_track_labels(axis, low), *_reasons(result)],
     }
 
 
@@ -282,7 +285,7 @@ def _ticks(axis: Axis) -> tuple[list[float], list[str]]:
                 kept.append(mark)
         found += [*kept, last] if last[0] - kept[0][0] > _ROOM else [last]
     if axis.main:
-        found.append((1.0, "main"))
+        found = [*(mark for mark in found if mark[0] < 1 - _ROOM), (1.0, "main")]
     return [at for at, _ in found], [words for _, words in found]
 
 
@@ -300,11 +303,11 @@ def _borders(axis: Axis) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _track_labels(axis: Axis) -> list[dict[str, Any]]:
+def _track_labels(axis: Axis, low: bool) -> list[dict[str, Any]]:
     if len(axis.tracks) < 2:
         return []
     return [
-        _note((track.start + track.end) / 2, plain(track.label), 1.0, "bottom")
+        _note((track.start + track.end) / 2, plain(track.label), 0.0 if low else 1.0, "bottom")
         for track in axis.tracks
     ]
 
