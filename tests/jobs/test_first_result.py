@@ -4,12 +4,14 @@ import pytest
 from embtie_widgets.jobs import first
 from embtie_widgets.jobs.first import FILES, first_result
 from embtie_widgets.jobs.run import run
+from embtie_widgets.jobs.scaling import specs
 from embtie_widgets.jobs.training_plan import open_plan
 from embtie_widgets.requests import (
     AlignRequest,
     GeometryRequest,
     GradientFlowRequest,
     LensRequest,
+    ScalingRequest,
 )
 from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.results.gradient import CURVES
@@ -82,7 +84,9 @@ def test_the_shipped_training_begins_as_one_does_today() -> None:
         assert set(then.curves) == set(CURVES)
         for curve in CURVES.keys() - {"check"}:
             now = [row[curve] for row in rows]
-            np.testing.assert_allclose(then.curves[curve][:2], now, rtol=1e-3, atol=1e-5)
+            # Where the ways cancel, Adam's first step blows up how the threads have summed.
+            near = 5e-2 if curve.startswith("update") else 1e-3
+            np.testing.assert_allclose(then.curves[curve][:2], now, rtol=near, atol=1e-5)
         assert then.curves["check"].max() < 1e-4
 
 
@@ -91,6 +95,33 @@ def test_in_the_shipped_training_the_output_writes_most_early() -> None:
     for share in ("output_share", "norm_share", "proxy_share"):
         assert tied.mean(share, 1, 50) > 0.75
         assert 0.5 < tied.mean(share, 150, 300) < tied.mean(share, 1, 50) - 0.15
+
+
+def test_the_shipped_scaling_begins_as_one_does_today() -> None:
+    request = ScalingRequest()
+    shipped, plan = first_result(request), open_plan(request)
+    assert (shipped.progress, shipped.tokens) == ("", plan.rows.tokens)
+    assert shipped.hashes.items() >= plan.hashes.items()
+    curves = {None: shipped.untied["curves"]} | {run.factor: run.curves for run in shipped.runs}
+    assert list(curves) == list(specs(request, plan))
+    for factor, spec in specs(request, plan).items():
+        start = start_of(spec.config, spec.tied)
+        today = Run(spec.config, start, plan.corpus, spec.name, spec.interventions)
+        rows = [today.advance() for _ in range(2)]
+        for curve in ("loss", "input_norm", "output_norm", "norm_share"):
+            now = [row[curve] for row in rows]
+            np.testing.assert_allclose(curves[factor][curve][:2], now, rtol=1e-3, atol=1e-5)
+
+
+def test_the_shipped_scaling_moves_the_matrix_away_from_chance_and_towards_the_input() -> None:
+    shipped = first_result(ScalingRequest())
+    plain, (scaled,) = shipped.plain, shipped.scaled
+    for run_ in (plain, scaled):
+        assert run_.nearness["output"].mean > 3 * run_.nearness["output"].floor
+        assert run_.nearness["input"].mean > 1.5 * run_.nearness["input"].floor
+    assert shipped.change(scaled, "input").interval[0] > 0
+    assert shipped.change(scaled, "output").interval[1] < 0
+    assert scaled.curves["norm_share"].mean() < plain.curves["norm_share"].mean()
 
 
 def test_it_answers_no_other_request() -> None:
