@@ -7,6 +7,7 @@ stands in the chart.
 import math
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def _lengths(runs: dict[str, FlowRun], name: str, run: FlowRun, view: View) -> l
         hover = f"<b>{plain(name)}</b>, {words}<br>step %{{x:,}}: %{{y:.4g}}<extra></extra>"
         dash, strength = (mark.dash, 1.0) if first else ("dot", _COMPARED)
         called = words if first else f"{plain(short(name))}: {words}"
-        drawn = _layered(run, lambda over, c=curve: run.curve(c, over), view, mark, dash, strength)
+        drawn = _layered(run, partial(run.curve, curve), view, mark, dash, strength)
         traces += [one | {"hovertemplate": hover, "name": called} for one in drawn]
         traces[-1]["showlegend"] = True
     return [trace | {"legendgroup": trace["name"]} for trace in traces]

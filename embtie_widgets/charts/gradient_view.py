@@ -32,7 +32,7 @@ class Measure:
         return self.field.endswith("share")
 
 
-_HALF = {"level": 0.5, "level_words": "½, both paths alike"}
+_HALF = (0.5, "½, both paths alike")
 MEASURES = {
     "share": Measure(
         "output_share",
@@ -40,14 +40,14 @@ MEASURES = {
         "output's share, ⟨G_out, G⟩ / |G|²",
         "How much of the shared matrix's gradient the output's part explains: 0 for nothing, 1 for "
         "all of it. The input has the rest, so a share above 1 says that the input pulls back.",
-        **_HALF,
+        *_HALF,
     ),
     "norms": Measure(
         "norm_share",
         "Share of lengths",
         "|G_out| / (|G_in| + |G_out|)",
         "The length of the output's part against both lengths, whatever their directions: 0 to 1.",
-        **_HALF,
+        *_HALF,
     ),
     "step": Measure(
         "update_share",
@@ -55,7 +55,7 @@ MEASURES = {
         "output's share of the step",
         "The same share of what Adam does with the gradient: each entry over its own running "
         "size, which the two parts have in common.",
-        **_HALF,
+        *_HALF,
     ),
     "angle": Measure(
         "cosine",
@@ -78,7 +78,7 @@ PAPER = Measure(
     "Paper's share",
     "paper's share of the output",
     "",
-    **_HALF,
+    *_HALF,
 )
 MODE_WORDS = {
     "corrected": "Both parts are of the gradient of the matrix itself, V × d, and are checked to "

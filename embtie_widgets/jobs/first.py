@@ -25,6 +25,7 @@ FILES = {
     "drift": "first_drift.npz",
     "geometry": "first_geometry.npz",
     "gradient-flow": "first_flow.npz",
+    "input-scaling": "first_scaling.npz",
     "lens": "first_lens.npz",
     "norm-frequency": "first_norms.npz",
 }

@@ -251,4 +251,4 @@ def _lookup_of(node: Any) -> Any:
 def _blocks(scores: Tensor) -> tuple[Tensor, ...]:
     """Scores (..., V) as rows (n, V), in blocks."""
     rows = scores.reshape(-1, scores.shape[-1])
-    return rows.split(max(1, _AT_ONCE // max(1, rows.shape[1])))
+    return torch.split(rows, max(1, _AT_ONCE // max(1, rows.shape[1])))

@@ -117,7 +117,7 @@ def _cosines(a: Tensor, b: Tensor) -> Tensor:
     wide = _wide(a)
     a, b = a.to(wide), b.to(a.device, wide)
     lengths = torch.linalg.vector_norm(a, dim=1) * torch.linalg.vector_norm(b, dim=1)
-    return torch.linalg.vecdot(a, b) / lengths
+    return (a * b).sum(dim=1) / lengths
 
 
 def _lengths(rows: Tensor) -> Tensor:
@@ -125,7 +125,7 @@ def _lengths(rows: Tensor) -> Tensor:
 
 
 def _blocks(rows: Tensor) -> tuple[Tensor, ...]:
-    return rows.split(max(1, _AT_ONCE // max(1, rows.shape[1])))
+    return torch.split(rows, max(1, _AT_ONCE // max(1, rows.shape[1])))
 
 
 def _wide(rows: Tensor) -> torch.dtype:

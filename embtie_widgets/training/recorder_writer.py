@@ -13,7 +13,7 @@ from torch import Tensor
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.hashing import tensor_hash
 from embtie_widgets.measures.gradient import Products, band_numbers, row_numbers
-from embtie_widgets.results.groups import BANDS
+from embtie_widgets.results.groups import BANDS, band_places
 from embtie_widgets.sources.tokens import read_vocabulary
 from embtie_widgets.training import recorder_numbers as numbers
 from embtie_widgets.training.recorder_hooks import Matrices, StepCapture
@@ -108,7 +108,8 @@ class RunWriter:
 
     def _now(self) -> dict[str, Tensor]:
         E, U = self.matrices.input, self.matrices.output
-        return {"input": E} | ({} if U is None else {"output": U})
+        found: dict[str, Tensor] = {"input": E}
+        return found if U is None else found | {"output": U}
 
     def _reopened(self, done: int, of: int | None) -> RunStore:
         """Go on behind `done` steps; checkpoints from before are those to compare with."""
@@ -171,14 +172,13 @@ class RunWriter:
                 f"{len(self.matrices.input):,} rows.",
                 "Give one count for each row.",
             )
-        ends = [low for low, _ in BANDS.values()][1:]
-        return torch.from_numpy(np.digitize(values, ends))
+        return torch.from_numpy(band_places(values))
 
 
 def _save_config(model: Any, folder: Path) -> None:
     """So that the folder can be read as a model with checkpoints; no place of a file in it."""
     config, path = getattr(model, "config", None), folder / "config.json"
-    if hasattr(config, "to_json_string") and not path.exists():
+    if config is not None and hasattr(config, "to_json_string") and not path.exists():
         known = json.loads(config.to_json_string(use_diff=False))
         known.pop("_name_or_path", None)
         path.write_text(json.dumps(known, indent=1, sort_keys=True), encoding="utf-8")
