@@ -117,7 +117,8 @@ def _cosines(a: Tensor, b: Tensor) -> Tensor:
     wide = _wide(a)
     a, b = a.to(wide), b.to(a.device, wide)
     lengths = torch.linalg.vector_norm(a, dim=1) * torch.linalg.vector_norm(b, dim=1)
-    return (a * b).sum(dim=1) / lengths
+    found: Tensor = torch.linalg.vecdot(a, b) / lengths
+    return found
 
 
 def _lengths(rows: Tensor) -> Tensor:
