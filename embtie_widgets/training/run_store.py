@@ -143,21 +143,11 @@ class RunStore:
 
     def curves(self) -> dict[str, Vector]:
         """Each column of numbers (n,), "step" among them; NaN where a row lacks it."""
-        rows = self.rows()
-        names = dict.fromkeys(k for row in rows for k, v in row.items() if _is_number(v))
-        return {
-            "step": np.array([row["step"] for row in rows], np.int64),
-            **{name: _column(rows, name) for name in names if name != "step"},
-        }
+        return _curves(self.rows())
 
     def bands(self) -> tuple[tuple[str, ...], dict[str, Vector]]:
         """Names of the bands of frequency, and each curve by band (n, bands); both may be empty."""
-        rows = self.rows()
-        found = [row["by_band"] for row in rows if isinstance(row.get("by_band"), dict)]
-        names = [name for name in BAND_CURVES if any(name in each for each in found)]
-        if not names:
-            return (), {}
-        return tuple(BANDS), {name: _banded(rows, name) for name in names}
+        return _bands(self.rows())
 
     def keep(self, step: int, input: Tensor, output: Tensor | None = None) -> None:
         """Keep the matrices of a step; where they are one, `output` is None or the input itself."""
@@ -221,10 +211,11 @@ class RunStore:
 
     def flow_run(self) -> FlowRun:
         """What there is of the run's gradient so far."""
-        manifest, (names, by_band) = self.manifest, self.bands()
+        manifest, rows = self.manifest, self.rows()  # read once: the run may grow meanwhile
+        names, by_band = _bands(rows)
         known = {key: manifest.get(key) for key in ("device", "state", "of")}
         return FlowRun(
-            curves={name: curve for name, curve in self.curves().items() if name in CURVES},
+            curves={name: curve for name, curve in _curves(rows).items() if name in CURVES},
             tied=manifest["tied"],
             bands=names,
             by_band=by_band,
@@ -277,10 +268,10 @@ class RunStore:
             raise EmbtieError(f"{ROWS} of '{self.folder.name}' is damaged.", _AGAIN) from None
 
     def _clear(self) -> None:
-        for name in (MANIFEST, METRICS, ROWS, RESUME):
-            (self.folder / name).unlink(missing_ok=True)
-        for path in self._kept():
-            path.unlink(missing_ok=True)
+        names = (MANIFEST, METRICS, ROWS, RESUME)
+        for path in [*(self.folder / name for name in names), *self._kept()]:
+            with writing(path):
+                path.unlink(missing_ok=True)
 
     def _write_manifest(self, manifest: Mapping[str, Any]) -> None:
         text = json.dumps(manifest, indent=1, default=_plain)
@@ -302,6 +293,22 @@ def _write(path: Path, text: str) -> None:
 def _save_arrays(path: Path, arrays: Mapping[str, Vector]) -> None:
     with path.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
+
+
+def _curves(rows: list[dict[str, Any]]) -> dict[str, Vector]:
+    names = dict.fromkeys(k for row in rows for k, v in row.items() if _is_number(v))
+    return {
+        "step": np.array([row["step"] for row in rows], np.int64),
+        **{name: _column(rows, name) for name in names if name != "step"},
+    }
+
+
+def _bands(rows: list[dict[str, Any]]) -> tuple[tuple[str, ...], dict[str, Vector]]:
+    found = [row["by_band"] for row in rows if isinstance(row.get("by_band"), dict)]
+    names = [name for name in BAND_CURVES if any(name in each for each in found)]
+    if not names:
+        return (), {}
+    return tuple(BANDS), {name: _banded(rows, name) for name in names}
 
 
 def _column(rows: list[dict[str, Any]], name: str) -> Vector:

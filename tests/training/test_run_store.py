@@ -92,6 +92,22 @@ def test_bands_have_gaps_where_a_row_lacks_them(store: RunStore) -> None:
     np.testing.assert_array_equal(curves["input_norm"], [values, [math.nan] * len(BANDS)])
 
 
+def test_a_step_logged_while_a_run_is_read_is_in_all_of_what_is_read_or_in_none(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, row = RunStore.rows, {"loss": 1.0, "by_band": {"input_norm": [1.0] * len(BANDS)}}
+    store.append({"step": 1} | row)
+
+    def read_while_it_grows(self: RunStore) -> list[dict[str, object]]:
+        found = read(self)
+        store.append({"step": len(found) + 1} | row)
+        return found
+
+    monkeypatch.setattr(RunStore, "rows", read_while_it_grows)
+    run = RunStore.open(store.folder).flow_run()
+    assert len(run.curves["step"]) == len(run.by_band["input_norm"]) == 1
+
+
 def test_checkpoints_come_back_in_the_order_of_their_steps(store: RunStore) -> None:
     late, early = torch.randn(5, 3), torch.randn(5, 3, dtype=torch.float64)
     store.keep(1000, late)
