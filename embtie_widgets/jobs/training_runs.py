@@ -27,9 +27,10 @@ from embtie_widgets.errors import Cancelled, EmbtieError, Interrupted
 from embtie_widgets.machine import pick_device
 from embtie_widgets.progress import Progress, hand_on, silent
 from embtie_widgets.sources.place import results_folder
+from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus
 from embtie_widgets.training.run_store import RunStore
-from embtie_widgets.training.runs import RunSpec, train_run
+from embtie_widgets.training.runs import RunSpec, is_finished, train_run
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -60,19 +61,19 @@ def run_of(
     folder = runs_folder() / run_key(spec, corpus)
     followed = _Followed(folder, spec.name, progress, watch)
     while True:
-        store = finished(folder)
+        store = finished(folder, spec.config)
         if store is not None:
             return store
         with _lock(folder) as lock:
             if not lock.is_locked:
                 followed.look()
-            elif (store := finished(folder)) is None:
+            elif (store := finished(folder, spec.config)) is None:
                 return _trained(spec, corpus, folder, progress, watch)
 
 
 def known_run(spec: RunSpec, corpus: Corpus) -> RunStore | None:
     """The run if it has been trained to its end, else None; nothing is waited for."""
-    return finished(runs_folder() / run_key(spec, corpus))
+    return finished(runs_folder() / run_key(spec, corpus), spec.config)
 
 
 def run_key(spec: RunSpec, corpus: Corpus) -> str:
@@ -88,13 +89,13 @@ def _here(spec: RunSpec) -> RunSpec:
     return replace(spec, config=replace(spec.config, device=device))
 
 
-def finished(folder: Path) -> RunStore | None:
-    """The run in a folder if it is done; it then counts as used."""
+def finished(folder: Path, config: TrainingConfig) -> RunStore | None:
+    """The run in a folder if it is done, and nothing of it damaged; it then counts as used."""
     try:
         store = RunStore.open(folder)
     except EmbtieError:
         return None
-    if store.manifest["state"] != "done":
+    if not is_finished(store, config):
         return None
     _touch(folder)
     return store

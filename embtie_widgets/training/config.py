@@ -80,6 +80,14 @@ class TrainingConfig:
             return cls(model=preset(value))
         return cls(model=value.to_dict() if hasattr(value, "to_dict") else value)
 
+    def logs(self, step: int) -> bool:
+        """Whether step `step`, counted from 1, is logged."""
+        return step in (1, self.steps) or step % self.log_every == 0
+
+    def keeps(self, done: int) -> bool:
+        """Whether E and U are kept as they are after so many steps."""
+        return done in self.checkpoints or done == self.steps
+
     def learning_rate(self, step: int) -> float:
         """The rate of step `step`, counted from 1."""
         if step <= self.warmup:

@@ -105,7 +105,7 @@ class Run:
     @property
     def keeps(self) -> bool:
         """Whether E and U are to be kept as they are now."""
-        return self.done in self.config.checkpoints or self.done == self.config.steps
+        return self.config.keeps(self.done)
 
     def advance(self) -> dict[str, Any] | None:
         """Do the next step; its row where that is logged.
@@ -146,16 +146,15 @@ class Run:
         self.done, self.whole = int(state["done"]), True
 
     def _next_step(self) -> Step:
-        number, config = self.done + 1, self.config
+        number = self.done + 1
         window = self.batches[number].to(self.device)
-        logged = number in (1, config.steps) or number % config.log_every == 0
         return Step(
             number=number,
             run=self.name,
             model=self.model,
             input_ids=window[:, :-1],
             targets=window[:, 1:],
-            logged=logged,
+            logged=self.config.logs(number),
             metrics={"step": number, "run": self.name},
             optimiser=self.optimiser,
         )

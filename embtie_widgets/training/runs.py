@@ -18,6 +18,8 @@ import torch
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.machine import pick_device
 from embtie_widgets.progress import Progress, silent
+from embtie_widgets.sources.checkpoint import SingleFile
+from embtie_widgets.sources.reading import read_json
 from embtie_widgets.sources.tokens import read_vocabulary
 from embtie_widgets.training import store as files
 from embtie_widgets.training.config import TrainingConfig
@@ -98,16 +100,13 @@ def _carried_out(
     place = files.writable_folder(folder, prefix="embtie-run-")
     recipe = _recipe(spec, corpus)
     known = _known(place, recipe)
-    if known is not None and known.manifest["state"] == DONE:
+    if known is not None and is_finished(known, spec.config):
         return known, None
-    run = Run(
-        spec.config,
-        start_of(spec.config, spec.tied, spec.share_start),
-        corpus,
-        spec.name,
-        spec.interventions,
-    )
-    store = _gone_on(run, known) or _begun(run, spec, corpus, place, recipe)
+    run = _at_start(spec, corpus)
+    store = None if known is None else _gone_on(run, known)
+    if store is None:  # a damaged state may have changed the run before it showed
+        run = run if known is None else _at_start(spec, corpus)
+        store = _begun(run, spec, corpus, place, recipe)
     rows = _Rows(run, store)
     try:
         _train(run, store, rows, watch, resumable, progress)
@@ -118,6 +117,29 @@ def _carried_out(
     store.set_state(DONE, run.done, notes=list(run.notes))
     store.drop_resume()
     return store, run.model
+
+
+def is_finished(store: RunStore, config: TrainingConfig) -> bool:
+    """Whether a run has come to its end, and all that it left then can still be read."""
+    try:
+        if store.manifest["state"] != DONE:
+            return False
+        read_json(store.folder / "config.json")
+        return len(SingleFile(store.folder / "model.safetensors")) > 0 and _is_whole(
+            store, config, config.steps
+        )
+    except EmbtieError:
+        return False
+
+
+def _is_whole(store: RunStore, config: TrainingConfig, done: int) -> bool:
+    """Whether all that `done` steps have logged and kept is there; an EmbtieError if damaged."""
+    logged = {step for step in range(1, done + 1) if config.logs(step)}
+    kept = {step for step in range(done + 1) if config.keeps(step)}
+    there = logged <= {row["step"] for row in store.rows()} and kept <= set(store.steps())
+    for step in kept if there else ():
+        store.checkpoint(step)
+    return there and store.counts() is not None
 
 
 def start_of(config: TrainingConfig, tied: bool, share_start: bool = False) -> Any:
@@ -253,14 +275,20 @@ def _known(folder: Path, recipe: str) -> RunStore | None:
     return None
 
 
-def _gone_on(run: Run, store: RunStore | None) -> RunStore | None:
+def _at_start(spec: RunSpec, corpus: Corpus) -> Run:
+    model = start_of(spec.config, spec.tied, spec.share_start)
+    return Run(spec.config, model, corpus, spec.name, spec.interventions)
+
+
+def _gone_on(run: Run, store: RunStore) -> RunStore | None:
     """The store, with the run at the step where it was left; None where that cannot be."""
-    state = None
-    with suppress(EmbtieError):
-        state = None if store is None else store.read_resume()
-    if store is None or state is None:
+    try:
+        state = store.read_resume()
+        if state is None or not _is_whole(store, run.config, int(state["done"])):
+            return None
+        run.load_state_dict(state)
+    except Exception:  # what a damaged state fails with is up to the damage
         return None
-    run.load_state_dict(state)
     store.cut(run.done)
     store.set_state(RUNNING, run.done)
     return store

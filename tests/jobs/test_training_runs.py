@@ -260,11 +260,13 @@ def test_where_the_cache_cannot_be_written_the_run_goes_with_the_kernel(tmp_path
     assert run_of(spec_of(seed=2), corpus_of()).manifest["state"] == "done"
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "rows.npz", "model.safetensors"])
 def test_what_is_damaged_is_trained_anew(
-    logged_faults: list[str], whole: list[float], trainings: list[str]
+    name: str, logged_faults: list[str], whole: list[float], trainings: list[str]
 ) -> None:
     folder = run_of(spec_of(), corpus_of()).folder
-    (folder / "manifest.json").write_text("{")
+    (folder / name).write_text("{")
+    assert known_run(spec_of(), corpus_of()) is None
     assert losses(run_of(spec_of(), corpus_of())) == whole
     assert trainings == ["tied", "tied"]
     assert logged_faults == []

@@ -222,14 +222,52 @@ def test_a_step_torn_in_the_middle_is_not_taken_for_a_state_to_go_on_from(
     assert content(torn) == content(train_run(spec_of(plugs=(plug,)), corpus, tmp_path / "whole"))
 
 
-def test_a_damaged_state_makes_the_run_begin_anew(
-    spec_of: Any, corpus: Corpus, tmp_path: Path
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "a row": lambda run: cut_short(run / "metrics.jsonl"),
+    "all rows": lambda run: (run / "metrics.jsonl").unlink(),
+    "numbers per token": lambda run: cut_short(run / "rows.npz"),
+    "no numbers per token": lambda run: (run / "rows.npz").unlink(),
+    "a checkpoint": lambda run: cut_short(run / "checkpoints" / "step-000002.safetensors"),
+    "no checkpoint": lambda run: (run / "checkpoints" / "step-000000.safetensors").unlink(),
+}
+OF_STOPPED: dict[str, Callable[[Path], Any]] = {
+    "bytes": lambda run: (run / "resume.pt").write_bytes(b"no longer what it was"),
+    "nothing": lambda run: torch.save({}, run / "resume.pt"),
+    "another": lambda run: torch.save({"done": 4, "model": {}}, run / "resume.pt"),
+}
+OF_FINISHED: dict[str, Callable[[Path], Any]] = {
+    "model": lambda run: cut_short(run / "model.safetensors"),
+    "no model": lambda run: (run / "model.safetensors").unlink(),
+    "no configuration": lambda run: (run / "config.json").unlink(),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGES | OF_STOPPED)
+def test_what_a_stopped_run_left_damaged_makes_it_begin_anew(
+    what: str, spec_of: Any, corpus: Corpus, tmp_path: Path
 ) -> None:
+    spec = spec_of(plugs=(RunningMean(),))
+    whole = content(train_run(spec, corpus, tmp_path / "whole"))
     with pytest.raises(Cancelled):
-        train_run(spec_of(), corpus, tmp_path, progress=stopping(4))
-    (tmp_path / "resume.pt").write_bytes(b"no longer what it was")
-    store = train_run(spec_of(), corpus, tmp_path)
-    assert [row["step"] for row in store.rows()] == [1, 2, 3, 4, 5, 6]
+        train_run(spec, corpus, tmp_path / "run", progress=stopping(4))
+    (DAMAGES | OF_STOPPED)[what](tmp_path / "run")
+    assert content(train_run(spec, corpus, tmp_path / "run")) == whole
+
+
+@pytest.mark.parametrize("what", DAMAGES | OF_FINISHED)
+def test_a_finished_run_that_is_damaged_is_trained_again(
+    what: str, recipe: TrainingConfig, corpus: Corpus, tmp_path: Path
+) -> None:
+    recipe = replace(recipe, checkpoints=(0, 2), log_every=1)
+    whole = ew.train_twins(recipe, corpus, folder=tmp_path)
+    (DAMAGES | OF_FINISHED)[what](tmp_path / "tied")
+    again = ew.train_twins(recipe, corpus, folder=tmp_path)
+    assert (again.metrics, again.hashes) == (whole.metrics, whole.hashes)
+    assert content(RunStore.open(tmp_path / "tied"))
 
 
 def test_two_runs_at_a_time_are_the_runs_they_are_alone(
