@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embtie_widgets.results.pair import token_columns
+from embtie_widgets.results.pair import pair_columns
 from embtie_widgets.results.storage import storable
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class PairAlignment:
         """One row per token: text, bytes, kind, rows, count, norms and every cosine."""
         import pandas as pd
 
-        columns = token_columns(self)
+        columns = pair_columns(self)
         columns |= {f"norm {name}": values for name, values in self.norms.items()}
         columns |= {name: result.cosine for name, result in self.comparisons.items()}
         return pd.DataFrame(columns)

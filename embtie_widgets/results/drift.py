@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embtie_widgets.results.checkpoints import Checkpoint, Distance
-from embtie_widgets.results.groups import kind_names
 from embtie_widgets.results.storage import storable
-from embtie_widgets.results.tokens import display_token
+from embtie_widgets.results.tables import runs_below_each_other, token_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,13 +138,7 @@ class DriftReport:
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per training and checkpoint."""
-        import pandas as pd
-
-        frames = [
-            drift.to_frame().assign(run=name).set_index("run").reset_index()
-            for name, drift in self.runs.items()
-        ]
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        return runs_below_each_other({n: drift.to_frame() for n, drift in self.runs.items()})
 
     @property
     def labels(self) -> dict[str, tuple[str, str]]:
@@ -170,15 +163,7 @@ class DriftReport:
         """One row per token: its cosines at the last checkpoint of each training."""
         import pandas as pd
 
-        columns: dict[str, Any] = {
-            "row": np.arange(len(self.tokens)),
-            "token": [display_token(key, limit=0) for key in self.tokens],
-            "bytes": ["" if key is None else key.hex() for key in self.tokens],
-        }
-        if self.kinds is not None:
-            columns["kind"] = kind_names(self.kinds)
-        if self.token_counts is not None:
-            columns["count"] = self.token_counts
+        columns = token_columns(self.tokens, self.kinds, self.token_counts)
         for label in self.labels:
             found = {what: self.values(label, what) for what in ("to_first", "to_previous")}
             columns |= {f"{label} {what}": v for what, v in found.items() if v is not None}

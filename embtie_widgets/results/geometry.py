@@ -7,7 +7,7 @@ import numpy as np
 
 from embtie_widgets.results.alignment import Vector
 from embtie_widgets.results.neighbours import KnnOverlap
-from embtie_widgets.results.pair import token_columns
+from embtie_widgets.results.pair import pair_columns
 from embtie_widgets.results.spectra import MatrixGeometry, SpaceComparison
 from embtie_widgets.results.spectral import SpectralDistance
 from embtie_widgets.results.storage import storable
@@ -93,7 +93,7 @@ class PairGeometry:
         whether another token has its row."""
         import pandas as pd
 
-        columns = token_columns(self)
+        columns = pair_columns(self)
         columns |= {f"norm {name}": values for name, values in self.norms.items()}
         columns |= {f"overlap {name}": one.per_token for name, one in self.overlaps.items()}
         columns |= {f"duplicate {name}": values for name, values in self.duplicates.items()}

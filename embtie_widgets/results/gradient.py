@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embtie_widgets.results.groups import kind_names
 from embtie_widgets.results.storage import storable
-from embtie_widgets.results.tokens import display_token
+from embtie_widgets.results.tables import runs_below_each_other, token_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,25 +193,13 @@ class GradientFlow:
         """One row per run and logged step."""
         import pandas as pd
 
-        frames = [
-            pd.DataFrame(run.curves).assign(run=name).set_index("run").reset_index()
-            for name, run in self.runs.items()
-        ]
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        return runs_below_each_other({n: pd.DataFrame(r.curves) for n, r in self.runs.items()})
 
     def token_frame(self) -> "pd.DataFrame":
         """One row per token: the length of its gradient row by either path, and its shares."""
         import pandas as pd
 
-        columns: dict[str, Any] = {
-            "row": np.arange(len(self.tokens)),
-            "token": [display_token(key, limit=0) for key in self.tokens],
-            "bytes": ["" if key is None else key.hex() for key in self.tokens],
-        }
-        if self.kinds is not None:
-            columns["kind"] = kind_names(self.kinds)
-        if self.token_counts is not None:
-            columns["count"] = self.token_counts
+        columns = token_columns(self.tokens, self.kinds, self.token_counts)
         for name, run in self.runs.items():
             columns |= {f"{name} {value}": numbers for value, numbers in run.rows.items()}
         return pd.DataFrame(columns)

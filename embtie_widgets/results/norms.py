@@ -9,7 +9,7 @@ import numpy as np
 
 from embtie_widgets.results.alignment import Vector
 from embtie_widgets.results.counts import Counts
-from embtie_widgets.results.pair import token_columns
+from embtie_widgets.results.pair import pair_columns
 from embtie_widgets.results.storage import storable
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class PairNorms:
         """One row per token: text, bytes, kind, rows, counts, and its norm in each matrix."""
         import pandas as pd
 
-        columns = token_columns(self)
+        columns = pair_columns(self)
         if self.counted_twice:
             columns["count in B"] = self.matrices["Tied"].counts
         columns |= {f"norm {name}": one.norm for name, one in self.matrices.items()}

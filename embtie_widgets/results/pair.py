@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from embtie_widgets.results.groups import kind_names
-from embtie_widgets.results.tokens import display_token
+from embtie_widgets.results.tables import token_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,15 +70,7 @@ class PairResult(TokenResult, Protocol):
         """All that is not a number per token: what every export carries."""
 
 
-def token_columns(result: PairResult) -> dict[str, Any]:
-    """What a table of a per-token result begins with: text, bytes, kind, rows and count."""
-    columns: dict[str, Any] = {
-        "token": [display_token(key, limit=0) for key in result.tokens],
-        "bytes": [key.hex() if key is not None else "" for key in result.tokens],
-    }
-    if result.kinds is not None:
-        columns["kind"] = kind_names(result.kinds)
-    columns |= {"row_a": result.rows_a, "row_b": result.rows_b}
-    if result.token_counts is not None:
-        columns["count"] = result.token_counts
-    return columns
+def pair_columns(result: PairResult) -> dict[str, Any]:
+    """What a table of such a result begins with: text, bytes, kind, rows and count."""
+    rows = {"row_a": result.rows_a, "row_b": result.rows_b}
+    return token_columns(result.tokens, result.kinds, result.token_counts, rows)

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embtie_widgets.results.groups import kind_names
 from embtie_widgets.results.storage import storable
-from embtie_widgets.results.tokens import display_token
+from embtie_widgets.results.tables import token_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,14 +140,7 @@ class ScalingReport:
         """One row per token: its cosines in every run, and how far it has moved."""
         import pandas as pd
 
-        columns: dict[str, Any] = {
-            "token": [display_token(key, limit=0) for key in self.tokens],
-            "bytes": [key.hex() if key is not None else "" for key in self.tokens],
-        }
-        if self.kinds is not None:
-            columns["kind"] = kind_names(self.kinds)
-        if self.token_counts is not None:
-            columns["count"] = self.token_counts
+        columns = token_columns(self.tokens, self.kinds, self.token_counts)
         for run in self.whole:
             for to in TO:
                 columns[f"{to} {named(run.factor)}"] = run.nearness[to].cosine
