@@ -1,7 +1,6 @@
 """The panel of the gradient flow: who writes into the shared matrix, its input or its output?"""
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any
 
 import ipywidgets as w
@@ -9,15 +8,13 @@ import ipywidgets as w
 from embtie_widgets.charts import gradient as chart
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs.exports import csv_bytes, table_bytes
-from embtie_widgets.jobs.recorded import look_into, look_into_run
-from embtie_widgets.jobs.uploads import TABLE, keep_upload
 from embtie_widgets.panels import gradient_tables as tables
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
 from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, whole_if_it_is
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.groups import GroupMeans
 from embtie_widgets.panels.pair import ModelPicker
-from embtie_widgets.panels.recorded import RecordedForm
+from embtie_widgets.panels.recorded import form_of
 from embtie_widgets.panels.source import SourcePicker
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.panels.token_views import TokenViews
@@ -70,10 +67,7 @@ class GradientFlowPanel(Panel):
         parts: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        usual = {"peek": look_into, "follow": look_into_run, "keep": partial(keep_upload, TABLE)}
-        given = {**usual, **(parts or {})}
-        peek, follow, keep = (given.pop(name) for name in usual)
-        self._form = partial(RecordedForm, "gradient", look=peek, follow=follow, keep=keep)
+        self._form, given = form_of("gradient", parts or {})
         self._drawn: GradientFlow | None = None
         super().__init__(request, **given, **options)
         self.begin()

@@ -1,7 +1,7 @@
 """Choosing what was recorded elsewhere: a file or the folder of a run, and which column of a table
 means what."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -111,6 +111,17 @@ class ColumnPicker(w.VBox):
         chosen = {name: c.value for name, c in self.choices.items() if c.value}
         pairs = tuple(f"{name}={header}" for name, header in chosen.items())
         self.value = () if chosen == self._guess else pairs
+
+
+def form_of(
+    wanted: str, parts: Mapping[str, Any]
+) -> tuple[Callable[..., "RecordedForm"], dict[str, Any]]:
+    """The form, with what a panel's `parts` put in place of `peek`, `follow` and `keep`, and the
+    parts that are left for the frame."""
+    own = {"peek": "look", "follow": "follow", "keep": "keep"}
+    taken = {own[name]: part for name, part in parts.items() if name in own}
+    rest = {name: part for name, part in parts.items() if name not in own}
+    return partial(RecordedForm, wanted, **taken), rest
 
 
 class RecordedForm(w.VBox):
