@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from accelerate.utils import extract_model_from_parallel
+from torch import nn
 from transformers import TrainerCallback
 
 from embtie_widgets.errors import EmbtieError
@@ -164,6 +165,11 @@ class RunRecorder(TrainerCallback):
         tokens: Any = None,
     ) -> None:
         self._end(STOPPED)
+        if not isinstance(model, nn.Module):
+            raise EmbtieError(
+                f"What is to be recorded is a {type(model).__name__}, not a model.",
+                "Give the loaded model that is trained, as those of transformers are.",
+            )
         bare = extract_model_from_parallel(model, keep_torch_compile=False)
         plan = self._plan.with_tokens(tokens)
         self._recording = Recording(plan, bare, optimizer, scaler, done, of, about)

@@ -59,12 +59,16 @@ def wrong_parts(check: float, caught: StepCapture) -> str:
     if not unseen and "input" in caught.whole and not caught.calls["lookup"]:
         unseen = ["input"]
     if unseen:
-        return f"No gradient of the {unseen[0]} matrix was seen."
+        return (
+            f"No gradient of the {unseen[0]} matrix was seen: in a loop of your own, call "
+            "`observe` once a step, after the backward pass of the model that is attached."
+        )
     allowed = _TOLERANCE.get(caught.matrices.input.dtype, _ROUGH)
     if check > max(allowed, _ROUGH if caught.rough else 0.0):
         return (
             f"The parts of the gradient do not sum to the whole (off by {check:.2g} of their "
-            "size): the matrix is used in a third place."
+            "size): the matrix is used in a third place, or its gradient still held that of an "
+            "earlier step."
         )
     return ""
 

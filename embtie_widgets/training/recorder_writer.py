@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,9 @@ class RunWriter:
         self._products: Products | None = None
         self._times = torch.zeros(len(matrices.input), dtype=torch.int64)
         self._summed = 0
-        if done and is_run(plan.folder):
-            self.store = self._reopened(done, of)
+        known = _latest(plan.folder) if done else None
+        if known is not None and self._fits(known):
+            self.store = self._reopened(known, done, of)
         else:
             self.store = self._created(model, of, about)
             self.keep(done)
@@ -111,11 +113,18 @@ class RunWriter:
         found: dict[str, Tensor] = {"input": E}
         return found if U is None else found | {"output": U}
 
-    def _reopened(self, done: int, of: int | None) -> RunStore:
+    def _fits(self, store: RunStore) -> bool:
+        """Whether the run there is one of such matrices; that of another model stays as it is."""
+        about = store.manifest
+        shape = tuple(about["settings"].get(name) for name in ("rows", "width"))
+        return (*shape, about["tied"]) == (*self.matrices.input.shape, self.matrices.tied)
+
+    def _reopened(self, store: RunStore, done: int, of: int | None) -> RunStore:
         """Go on behind `done` steps; checkpoints from before are those to compare with."""
-        store = RunStore.open(self.plan.folder)
         store.cut(done)
-        store.set_state(RUNNING, done, of=of)
+        told = f"The training was gone on with after step {done:,}: numbers per token are of the "
+        notes = [*store.notes(), f"{told}steps from there on."] if store.row_values() else []
+        store.set_state(RUNNING, done, of=of, notes=notes)
         for step in store.steps():
             found = store.checkpoint(step)
             self._before = {role: getattr(found, role) for role in self._now()}
@@ -186,8 +195,16 @@ def _save_config(model: Any, folder: Path) -> None:
 
 def _free(folder: Path) -> Path:
     """The folder, or the first beside it that holds no run."""
-    number, place = 1, folder
-    while is_run(place):
-        number += 1
-        place = folder.with_name(f"{folder.name}-{number}")
-    return place
+    return next(place for place in _places(folder) if not is_run(place))
+
+
+def _latest(folder: Path) -> RunStore | None:
+    """The run that was begun last in the folder or beside it."""
+    taken = list(takewhile(is_run, _places(folder)))
+    return RunStore.open(taken[-1]) if taken else None
+
+
+def _places(folder: Path) -> Iterator[Path]:
+    yield folder
+    for number in count(2):
+        yield folder.with_name(f"{folder.name}-{number}")

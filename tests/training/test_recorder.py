@@ -216,6 +216,8 @@ def test_a_run_is_gone_on_with(tmp_path: Path) -> None:
         assert {k: row[k] for k in names} == {k: right[k] for k in names}
     assert found.steps()[0] == 0
     assert found.manifest["state"] == "done"
+    assert found.row_values()["times"].max() <= 3
+    assert "after step 3: numbers per token" in found.notes()[0]
 
 
 def test_a_run_that_is_there_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -225,6 +227,16 @@ def test_a_run_that_is_there_stays(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert recorder.folder == tmp_path / "run-2"
     assert len(again.rows()) == 2
     assert "holds a run already" in caplog.text
+
+
+def test_going_on_leaves_an_earlier_run_of_the_folder_alone(tmp_path: Path) -> None:
+    first, _ = train(model_of(), tmp_path / "run", steps=4)
+    second, _ = train(model_of(), tmp_path / "run", steps=2)
+    recorder = RunRecorder(tmp_path / "run", every=1).attach(model_of(), done=1)
+    recorder.detach()
+    assert recorder.folder == second.folder == tmp_path / "run-2"
+    assert [row["step"] for row in first.rows()] == [1, 2, 3, 4]
+    assert [row["step"] for row in second.rows()] == [1]
 
 
 def test_a_loop_that_ends_without_a_word_leaves_a_stopped_run(tmp_path: Path) -> None:
@@ -271,6 +283,20 @@ def test_observing_without_a_model_is_refused(tmp_path: Path) -> None:
 def test_a_model_without_embeddings_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ew.EmbtieError, match="no input embedding"):
         RunRecorder(tmp_path / "run").attach(torch.nn.Linear(3, 3))
+
+
+@pytest.mark.parametrize("model", [None, "nano-tied"])
+def test_what_is_no_loaded_model_is_refused(model: Any, tmp_path: Path) -> None:
+    with pytest.raises(ew.EmbtieError, match="not a model"):
+        RunRecorder(tmp_path / "run").attach(model)
+
+
+def test_the_run_of_another_model_is_not_gone_on_with(tmp_path: Path) -> None:
+    first, _ = train(model_of(), tmp_path / "run", steps=2)
+    recorder = RunRecorder(tmp_path / "run").attach(model_of("llama", tied=False), done=1)
+    recorder.detach()
+    assert recorder.folder == tmp_path / "run-2"
+    assert (first.manifest["tied"], len(first.rows())) == (True, 2)
 
 
 def test_counts_of_another_vocabulary_are_refused(tmp_path: Path) -> None:

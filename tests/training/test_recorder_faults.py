@@ -115,6 +115,21 @@ def test_a_step_without_a_backward_pass_has_no_parts(
     assert "No gradient of the input matrix was seen" in caplog.text
 
 
+def test_a_loop_that_never_clears_its_gradients_is_told_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = model_of()
+    recorder = RunRecorder(tmp_path / "run", every=1).attach(model)
+    for _ in range(2):
+        loss_of(model, ids_of()).backward()
+        recorder.observe()
+    recorder.detach()
+    first, second = RunStore.open(tmp_path / "run").rows()
+    assert "output_share" in first
+    assert "output_share" not in second
+    assert "still held that of an earlier step" in caplog.text
+
+
 def test_an_overflow_is_logged_but_spoils_no_sum(tmp_path: Path) -> None:
     model = model_of()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
