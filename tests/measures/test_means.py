@@ -6,6 +6,7 @@ import torch
 
 import embtie_widgets as ew
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.hashing import tensor_hash
 
 
 def expected_ratio(x):
@@ -37,16 +38,45 @@ def test_centring_keeps_the_softmax_of_the_logits(normal):
     torch.testing.assert_close(before, after)
 
 
-def test_zero_rows_count_and_rows_that_are_not_finite_do_not(normal):
+def test_rows_that_are_not_finite_and_padding_take_no_part_and_stay_as_they_are(normal):
     x = normal(100, 4) + 1
-    x[5] = 0
-    clean = x[:90].clone()
-    x[90:], x[95, 1] = torch.inf, torch.nan
+    x[80:90], x[90:], x[95, 1] = 0, torch.inf, torch.nan
+    clean = x[:80].clone()
     found = ew.center(x)
-    torch.testing.assert_close(found[:90], clean - clean.mean(0))
+    torch.testing.assert_close(found[:80], clean - clean.mean(0))
+    assert (found[80:90] == 0).all()
     assert torch.isinf(found[90]).all()
     assert ew.bound_ratio(x) == pytest.approx(expected_ratio(clean))
-    assert ew.mean_share(x).settings["rows_left_out"] == {"not finite": 10}
+    assert ew.mean_share(x).settings["rows_left_out"] == {"not finite": 10, "zero": 10}
+
+
+def test_all_stored_rows_count_where_that_is_asked_for_as_the_paper_does(normal):
+    x = torch.cat([normal(10, 4) + 2, torch.zeros(6, 4)])
+    torch.testing.assert_close(ew.center(x, rows="all"), x - x.mean(0))
+    assert ew.bound_ratio(x, rows="all") == pytest.approx(expected_ratio(x))
+    one, all_rows = (ew.mean_share(x, rows=rows).length for rows in ("tokens", "all"))
+    assert all_rows / one == pytest.approx(0.625)
+    with pytest.raises(EmbtieError, match="'tokens', 'all'"):
+        ew.center(x, rows="some")
+
+
+def test_centring_moves_every_logit_of_a_position_alike_but_not_behind_a_soft_cap(normal):
+    U, h = normal(10, 4) + 2, normal(3, 4)
+    U, h = U.double(), h.double()
+    before, moved = tensor_hash(U), h @ ew.center(U).T - h @ U.T
+    assert (moved - moved[:, :1]).abs().max() < 1e-12
+    assert moved.abs().max() > 0.1
+
+    def distribution(matrix, cap):
+        scores = h @ matrix.T
+        return torch.softmax(scores if cap is None else cap * torch.tanh(scores / cap), 1)
+
+    for cap, same in ((None, True), (5.0, False)):
+        change = (distribution(U, cap) - distribution(ew.center(U), cap)).abs().max()
+        assert bool(change < 1e-12) is same
+    padded = torch.cat([U, torch.zeros(6, 4, dtype=torch.float64)])
+    torch.testing.assert_close(ew.center(padded)[:10], ew.center(U), rtol=0, atol=1e-15)
+    assert tensor_hash(U) == before
 
 
 def test_the_bound_ratio_is_that_of_both_its_forms(normal):
