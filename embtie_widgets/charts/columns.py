@@ -86,11 +86,12 @@ class Columns:
         """Label and name of each axis, for a control that chooses one."""
         return [(column.label, column.name) for column in self._axes]
 
-    def axis(self, *names: str) -> Column:
-        """The first of these axes that there is, else the first of all."""
+    def axis(self, *names: str, beside: str = "") -> Column:
+        """The first of these axes that there is, else the first of all, of another one than
+        stands `beside` it where there are two."""
         axes = {column.name: column for column in self._axes}
-        known = next((name for name in names if name in axes), None)
-        return axes[known] if known else next(iter(axes.values()))
+        others = [name for name in axes if name != beside]
+        return axes[next(name for name in (*names, *others, beside) if name in axes)]
 
     def facts(self, i: int) -> list[list[str]]:
         """What is known of one token, as pairs of name and text."""

@@ -44,7 +44,7 @@ def follow(
     told = -1
     while True:
         begun = time.monotonic()
-        runs = [_watched(name, store) for name, store in _stores(path, known)]
+        runs = [_watched(name, store) for name, store in stores(path, known)]
         done, of = sum(run.done for run in runs), sum(run.of for run in runs)
         if not any(run.grows for run in runs):
             return made(runs, "")
@@ -52,13 +52,15 @@ def follow(
         if part is not None:
             hand_on(progress, part)
         told, stage = done, f"following {', '.join(run.name for run in runs)}"
+        if not all(run.of for run in runs):  # no end is known that it could come nearer to
+            stage, done, of = f"{stage}, {done:,} steps so far", 0, 1
         until = time.monotonic() + max(LOOK_SECONDS, _WORTH * (time.monotonic() - begun))
         while time.monotonic() < until:
-            progress(stage, done, max(of, done, 1))
+            progress(stage, done, max(of, done))
             time.sleep(LOOK_SECONDS)
 
 
-def _stores(path: Path, known: dict[str, RunStore]) -> Iterator[tuple[str, RunStore]]:
+def stores(path: Path, known: dict[str, RunStore]) -> Iterator[tuple[str, RunStore]]:
     """The run of a folder, or those of its folders, by name; `known` ones need not be read anew."""
     inside = [] if is_run(path) else sorted(_folders(path))
     for name, folder in inside[:MOST_RUNS] or [("", path)]:

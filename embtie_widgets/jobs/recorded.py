@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from embtie_widgets.results.gradient import CURVES, FlowRun
 from embtie_widgets.sources.permission import run_path
 from embtie_widgets.sources.recorded import Peek as Peek
 from embtie_widgets.sources.recorded import Recorded, peek, read_recorded
+
+if TYPE_CHECKING:
+    from embtie_widgets.training.run_store import RunStore
 
 
 def recorded_path(named: str) -> Path:
@@ -28,13 +31,16 @@ def look_into(named: str, wanted: str) -> Peek:
 
 
 def look_into_run(named: str) -> str:
-    """What run lies in a folder that a request names, and how far it has come."""
-    from embtie_widgets.training.run_store import RunStore
+    """What runs lie in a folder that a request names, and how far they have come."""
+    from embtie_widgets.jobs.following import stores
 
-    store = RunStore.open(run_path(named))
+    return " ".join(_words_of(name, store) for name, store in stores(run_path(named), {}))
+
+
+def _words_of(name: str, store: "RunStore") -> str:
     known = store.manifest
     of = f" of {known['of']:,}" if known["of"] else ""
-    return f"The run '{known['name']}': {store.done:,}{of} steps, {known['state']}."
+    return f"The run '{name}': {store.done:,}{of} steps, {known['state']}."
 
 
 def recorded_flow(path: Path, columns: Mapping[str, str] | None = None) -> tuple[FlowRun, Recorded]:

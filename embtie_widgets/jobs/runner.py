@@ -71,6 +71,7 @@ class Job:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _now: tuple[str, int, int] = ("starting", 0, 1)
     _since: float = field(default_factory=time.monotonic)
+    _from: int = 0  # how much of the stage was there when it began
     _told: float = 0.0
 
     @property
@@ -92,7 +93,7 @@ class Job:
         if self._closed:
             raise Cancelled
         if stage != self._now[0]:
-            self._since = time.monotonic()
+            self._since, self._from = time.monotonic(), done
         elif time.monotonic() - self._told < _QUIET_SECONDS:
             return
         self._now = (stage, done, total)
@@ -115,7 +116,8 @@ class Job:
         stage, done, total = self._now
         self._told = time.monotonic()
         within = self._told - self._since
-        remaining = within * (total - done) / done if done and within > _QUIET_SECONDS else None
+        known = done > self._from and within > _QUIET_SECONDS
+        remaining = within * (total - done) / (done - self._from) if known else None
         self.listener.progressed(Stage(stage, done, total, self._elapsed(), remaining))
 
     def _tick(self, ended: threading.Event) -> None:

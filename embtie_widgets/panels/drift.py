@@ -219,6 +219,10 @@ class DriftPanel(Panel):
         self.training.adapt()
         self.count.disabled = bool(listed_names(self.revisions.value))
 
+    def check(self) -> None:
+        """A recorded file or run must be named before it can be shown."""
+        self.source.check()
+
     def prepare(self, request: Any) -> None:
         """Offer a device that was asked for even where it is missing, and show a second model where
         the request has one."""

@@ -163,6 +163,9 @@ class Panel(w.VBox):
     def edited(self) -> None:
         """Adapt the controls to one another after a change."""
 
+    def check(self) -> None:
+        """Raise what Run should say where the controls leave out what they ask for."""
+
     def prepare(self, request: Any) -> None:
         """Make the controls able to show a request that comes from elsewhere."""
 
@@ -255,6 +258,7 @@ class Panel(w.VBox):
 
     def _run_clicked(self, _click: Any) -> None:
         """Run what the controls say, and say what in them cannot be, never run something else."""
+        self.check()
         self.state.request = self._binding.read(self.request)
         self.start()
 

@@ -194,6 +194,10 @@ class GradientFlowPanel(Panel):
         """Ask for no more than what counts."""
         self.training.adapt()
 
+    def check(self) -> None:
+        """A recorded file or run must be named before it can be shown."""
+        self.source.check()
+
     def prepare(self, request: Any) -> None:
         """Offer a device that was asked for even where it is missing; a run then says so."""
         self.training.prepare(request)

@@ -17,8 +17,8 @@ class ScatterView(w.VBox):
     """A TokenScatter with a control for each axis.
 
     `first_x` and `first_y` name the columns that are wanted there at first, the next one where a
-    result has not the one before; together they should never end on the same.  Drawing round tokens
-    selects them and shows them alone in the table; a click only selects.
+    result has not the one before, and where it has none of them any that is not on the other axis.
+    Drawing round tokens selects them and shows them alone in the table; a click only selects.
     """
 
     def __init__(
@@ -62,10 +62,8 @@ class ScatterView(w.VBox):
 
     def _axes(self) -> tuple[Column, Column]:
         assert self._columns is not None  # noqa: S101 - both callers have drawn a result
-        return (
-            self._columns.axis(self.x.value or "", *self._first_x),
-            self._columns.axis(self.y.value or "", *self._first_y),
-        )
+        y = self._columns.axis(self.y.value or "", *self._first_y)
+        return self._columns.axis(self.x.value or "", *self._first_x, beside=y.name), y
 
     def _show(self, x: Column, y: Column) -> None:
         with self._quiet(), self.scatter.hold_sync():

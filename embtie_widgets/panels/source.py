@@ -4,18 +4,23 @@ from collections.abc import Callable, Sequence
 
 import ipywidgets as w
 
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.fields import Field, labelled
 from embtie_widgets.panels.recorded import FILE, RUN, RecordedForm
 
 RECORDED = (FILE, RUN)
+_UNNAMED = {
+    FILE: ("No recorded file is named yet.", "Load one, or give its path, and press Run again."),
+    RUN: ("No run is named yet.", "Give the path of its folder, and press Run again."),
+}
 
 
 class SourcePicker(w.VBox):
     """The source, and the form of a recorded file or run where it is one of these.
 
     A file or run is asked for only once it is named: until then the request keeps the source that
-    it had.  `adapt(source)` is called whenever another one is chosen, for the panel to show what
-    that one needs.
+    it had, and `check` says so when Run is pressed.  `adapt(source)` is called whenever another one
+    is chosen, for the panel to show what that one needs.
     """
 
     def __init__(
@@ -45,6 +50,11 @@ class SourcePicker(w.VBox):
                 form["columns"].control, lambda pairs: pairs if self._recorded else ()
             ),
         }
+
+    def check(self) -> None:
+        """An EmbtieError where a file or run is to be named and is not."""
+        if self.source.value in RECORDED and not self._recorded:
+            raise EmbtieError(*_UNNAMED[self.source.value])
 
     @property
     def _recorded(self) -> bool:

@@ -207,6 +207,8 @@ def _parsed(text: str, name: str) -> tuple[Any, list[str]]:
             rows.append(row)
         else:
             left += 1
+    if not rows and value is not None:
+        return value, []
     if not rows:
         raise EmbtieError(f"'{name}' is no valid JSON, or cut short.", _FORM)
     return rows, [f"{counted(left, 'line')} left out, being no JSON object."] if left else []

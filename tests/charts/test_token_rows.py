@@ -88,6 +88,12 @@ def test_each_column_stands_where_it_says_and_is_written_as_it_says() -> None:
     assert "very fine" not in columns.describe(3)
     assert "x" not in [name for _, name in columns.options]
     assert columns.axis("x", "nothing", "n") is counts
+    first, second = (name for _, name in columns.options[:2])
+    assert columns.axis("nothing").name == columns.axis("nothing", beside="other").name == first
+    assert columns.axis("nothing", beside=first).name == second
+    assert columns.axis(first, beside=first).name == first
+    only = Columns(result, [counts])
+    assert only.axis("nothing", beside="n") is counts
 
 
 def test_a_page_beyond_the_end_is_the_last_one() -> None:

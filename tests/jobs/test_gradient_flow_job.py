@@ -328,6 +328,22 @@ def test_a_run_is_followed_while_it_grows(tmp_path: Path, monkeypatch: pytest.Mo
     assert result.progress == ""
 
 
+def test_of_a_run_without_a_known_end_no_end_is_foretold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "LOOK_SECONDS", 0.01)
+    store = recorded(tmp_path / "run", 3, "running")
+    store.set_state("running", 3, of=None)
+    told: list[tuple[str, int, int]] = []
+
+    def hear(stage: str, done: int, total: int) -> None:
+        told.append((stage, done, total))
+        store.set_state("done", 3)
+
+    ew.run(GradientFlowRequest(source="run", file=str(tmp_path / "run")), progress=hear)
+    assert ("following mine, 3 steps so far", 0, 1) in told
+
+
 def test_a_run_whose_writer_is_gone_is_shown_as_it_stands(tmp_path: Path) -> None:
     import os
 

@@ -82,6 +82,10 @@ def test_a_visitor_opens_uploads_and_what_is_laid_out(
     monkeypatch.setenv("EMBTIE_RUNS", str(folder))
     assert look_into("a.csv", "gradient").height == 1
     assert look_into_run("mine") == "The run 'tied': 0 of 300 steps, running."
+    RunStore.create(folder / "twins" / "a", name="tied", tied=True, of=None)
+    RunStore.create(folder / "twins" / "b", name="untied", tied=False, of=None)
+    both = "The run 'a': 0 steps, running. The run 'b': 0 steps, running."
+    assert look_into_run("twins") == both
     uploaded = keep_upload(TABLE, b"step,grad_out\n1,2\n2,3\n", "b.csv")
     assert look_into(uploaded, "gradient").height == 2
     for name in ("../secret.csv", str(tmp_path / "secret.csv"), "gone"):

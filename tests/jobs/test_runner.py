@@ -151,6 +151,18 @@ def test_blocks_in_quick_succession_are_not_all_told():
     assert 1 <= len(ear.stages) < 100
 
 
+def test_what_was_there_when_a_stage_began_is_not_taken_for_work_done_since(monkeypatch):
+    clock = iter(range(1_000))
+    monkeypatch.setattr(runner_module.time, "monotonic", lambda: float(next(clock)))
+    ear = Ear()
+    job = Job(REQUEST, ear)
+    for done in (90, 95):
+        job.report("training", done, 100)
+    (first, then) = ear.stages
+    assert first.remaining is None
+    assert 0.5 <= then.remaining / (then.elapsed - first.elapsed) <= 2
+
+
 def test_the_clock_goes_on_through_a_stage_that_cannot_be_cut(monkeypatch):
     monkeypatch.setattr(runner_module, "_TICK_SECONDS", 0.01)
     ear, ticked = Ear(), threading.Event()

@@ -313,3 +313,12 @@ def test_copied_code_makes_the_result_without_the_page(panel: GradientFlowPanel)
     panel.training.numbers["warmup"].value = 5
     assert "ew.GradientFlowRequest(" in panel.exports.code.text
     assert "warmup=5" in panel.exports.code.text
+
+
+def test_run_asks_for_a_file_that_is_not_named_and_runs_nothing_else(
+    panel: GradientFlowPanel, runner: FakeRunner
+) -> None:
+    panel.source.source.value = "file"
+    panel.runbar.run.click()
+    assert "No recorded file is named yet." in panel.notice.value
+    assert runner.jobs == []

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.fields import Binding
 from embtie_widgets.panels.recorded import RecordedForm
 from embtie_widgets.panels.source import SourcePicker
@@ -39,6 +42,17 @@ def test_a_file_is_asked_for_only_once_it_is_named() -> None:
     picker.form.file.path.value = "log.csv"
     assert (read(binding).source, read(binding).file) == ("file", "log.csv")
     assert heard[-1] == GradientFlowRequest(source="file", file="log.csv")
+
+
+def test_what_is_to_be_named_is_missed_until_it_is() -> None:
+    picker, *_ = made()
+    picker.check()
+    for source, missed in (("file", "No recorded file"), ("run", "No run")):
+        picker.source.value = source
+        with pytest.raises(EmbtieError, match=missed):
+            picker.check()
+        picker.form.file.path.value = "log"
+        picker.check()
 
 
 def test_other_sources_name_no_file_and_come_back_to_it() -> None:

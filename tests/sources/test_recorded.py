@@ -338,6 +338,11 @@ def test_what_is_no_table_is_refused_in_a_sentence(
     assert refused(write(name, content))
 
 
+def test_json_that_is_no_table_is_not_called_broken(write: Write) -> None:
+    assert "holds no table" in refused(write("manifest.json", '{\n "name": "run",\n "of": {}\n}'))
+    assert "no valid JSON" in refused(write("torn.json", '{\n "name": "run",'))
+
+
 def test_a_missing_file_and_a_folder_are_named_by_their_own_name(tmp_path: Path) -> None:
     assert "gone.csv" in refused(tmp_path / "gone.csv")
     (tmp_path / "b.csv").mkdir()
