@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -183,8 +184,10 @@ def _whole(name: str, given: Any, fill: int) -> Tensor:
 
 
 def _rectangular(given: Any, fill: int) -> Tensor:
-    try:
+    if isinstance(given, Tensor | np.ndarray):
         return torch.as_tensor(given)
+    try:
+        return torch.as_tensor(np.asarray(given))
     except (TypeError, ValueError):  # of different lengths, or each a tensor
         rows = [torch.as_tensor(row) for row in given]
         return pad_sequence(rows, batch_first=True, padding_value=fill)
