@@ -13,6 +13,7 @@ from embtie_widgets.charts.gradient_view import (
     View,
     fitting,
     measures_of,
+    mode_words,
     modes_of,
 )
 from embtie_widgets.charts.gradient_words import caption, headline, text
@@ -35,6 +36,7 @@ __all__ = [
     "has_rows",
     "headline",
     "measures_of",
+    "mode_words",
     "modes_of",
     "page",
     "same_rows",

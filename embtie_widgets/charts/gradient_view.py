@@ -87,6 +87,10 @@ MODE_WORDS = {
     "embedding's output, before what belongs to one token is added up, and the share is of norms "
     "averaged over 20 steps, whatever the angle.",
 }
+_UNCHECKED = (
+    "Both parts are as they were recorded; whether they add up to the gradient of the matrix, "
+    "nobody has checked."
+)
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,12 @@ def fitting(result: GradientFlow | None, view: View) -> View:
     measure = view.measure if view.measure in offered else next(iter(offered), view.measure)
     by_batch = result.settings.get("source") == "text"
     return replace(view, mode=mode, measure=measure, by_batch=by_batch)
+
+
+def mode_words(result: GradientFlow, view: View) -> str:
+    """What the numbers of this mode are, in this result."""
+    unchecked = not view.paper and bool(result.runs) and not _known(result, "check")
+    return _UNCHECKED if unchecked else MODE_WORDS[view.mode]
 
 
 def modes_of(result: GradientFlow) -> list[str]:

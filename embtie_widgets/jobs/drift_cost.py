@@ -1,7 +1,7 @@
 """What a DriftRequest will cost, as far as can be said without a network or a model."""
 
 from embtie_widgets.jobs.estimate import Estimate, experience
-from embtie_widgets.jobs.training_cost import training_work
+from embtie_widgets.jobs.training_cost import READ, training_work
 from embtie_widgets.requests import DriftRequest
 
 _BUNDLED = ("nano-tied", "nano-untied")
@@ -14,6 +14,6 @@ def estimate_drift(request: DriftRequest) -> Estimate | None:
     if request.source == "train":
         return experience.estimate(training_work(request, tied=1, untied=1))
     if request.source == "file":
-        return Estimate(0.3, 0)
+        return READ
     bundled = all(model.ref in _BUNDLED for model in request.models)
     return _SHIPPED if request.source == "model" and bundled else None

@@ -14,6 +14,7 @@ _LOGITS, _WEIGHT_BYTES = 4, 24
 # Hidden numbers that a layer keeps for a token, over the width.
 _STATES = 34
 _KIND = "training"
+READ = Estimate(0.3, 0)  # of a recorded file
 _BEGIN_SECONDS, _STEP_SECONDS = 3.0, 0.01
 
 _rows: dict[str, int] = {}
@@ -85,6 +86,8 @@ def work_of(request: GradientFlowRequest) -> Work | None:
 
 
 def estimate_flow(request: GradientFlowRequest) -> Estimate | None:
-    """The cost of a request; None for a model or tokenizer not seen yet, and for what is recorded
-    elsewhere."""
+    """The cost of a request, next to nothing for a file; None for a model or tokenizer not seen
+    yet, and for a run that somebody else writes."""
+    if request.source == "file":
+        return READ
     return experience.estimate(work_of(request))

@@ -245,8 +245,8 @@ class GradientFlowPanel(Panel):
 
     def _show(self, result: GradientFlow) -> None:
         view = chart.fitting(result, self._view())
-        said = chart.MODE_WORDS[view.mode]
-        self.mode_words.value = f"<p class='ep-said'>{escape(said)}</p>"
+        said = escape(chart.mode_words(result, view))
+        self.mode_words.value = f"<p class='ep-said'>{said}</p>"
         self.meaning.value = f"<p class='ep-said'>{escape(view.shown.says)}</p>"
         for control in (self.measure, self.meaning):
             control.layout.display = "" if result.runs and not view.paper else "none"

@@ -13,6 +13,7 @@ from embtie_widgets.jobs.training_cost import (
     training_work,
     work_of,
 )
+from embtie_widgets.panels.frame import AT_ONCE_SECONDS
 from embtie_widgets.requests import GradientFlowRequest, ModelRef
 from tests.fresh import run_fresh
 
@@ -74,9 +75,10 @@ def test_a_split_is_known_once_the_model_was_looked_at() -> None:
     assert more.bytes == cost.bytes
 
 
-@pytest.mark.parametrize("source", ["file", "run"])
-def test_what_is_recorded_elsewhere_has_no_cost(source: str) -> None:
-    assert estimate_flow(replace(TWINS, source=source, file="somewhere")) is None
+def test_a_recorded_file_is_read_at_once_and_of_a_run_nothing_can_be_said() -> None:
+    file = replace(TWINS, source="file", file="somewhere")
+    assert estimate_flow(file).seconds < AT_ONCE_SECONDS
+    assert estimate_flow(replace(file, source="run")) is None
 
 
 def test_all_trainings_learn_from_each_other_how_fast_the_machine_is() -> None:

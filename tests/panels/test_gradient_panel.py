@@ -315,6 +315,17 @@ def test_copied_code_makes_the_result_without_the_page(panel: GradientFlowPanel)
     assert "warmup=5" in panel.exports.code.text
 
 
+def test_what_nobody_has_checked_is_not_called_checked(panel: GradientFlowPanel) -> None:
+    assert "checked to add up" in panel.mode_words.value
+    shown = flow()
+    for run in shown.runs.values():
+        run.curves.pop("check", None)
+    panel.draw(shown)
+    assert "nobody has checked" in panel.mode_words.value
+    panel.draw(recorded())
+    assert "paper's figure 4" in panel.mode_words.value
+
+
 def test_run_asks_for_a_file_that_is_not_named_and_runs_nothing_else(
     panel: GradientFlowPanel, runner: FakeRunner
 ) -> None:
