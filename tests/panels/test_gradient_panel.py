@@ -323,7 +323,7 @@ def test_what_nobody_has_checked_is_not_called_checked(panel: GradientFlowPanel)
     panel.draw(shown)
     assert "nobody has checked" in panel.mode_words.value
     panel.draw(recorded())
-    assert "paper's figure 4" in panel.mode_words.value
+    assert "figure 4" in panel.mode_words.value
 
 
 def test_run_asks_for_a_file_that_is_not_named_and_runs_nothing_else(
