@@ -120,7 +120,8 @@ def _mean(values: Vector) -> Vector:
 def _layout(runs: dict[str, FlowRun], ends: tuple[float, float]) -> dict[str, Any]:
     many = max((len(run.bands) for run in runs.values()), default=6)
     height = len(runs) * many * _ROW_HEIGHT + _EDGE
-    each = (1 - _GAP * (len(runs) - 1)) / max(len(runs), 1)
+    gap = 2 * _GAP / max(len(runs), 2)  # as wide for many runs as for two: the height grows
+    each = (1 - gap * (len(runs) - 1)) / max(len(runs), 1)
     layout: dict[str, Any] = {
         "uirevision": f"bands {len(runs)} {ends}",
         "height": height,
@@ -129,7 +130,7 @@ def _layout(runs: dict[str, FlowRun], ends: tuple[float, float]) -> dict[str, An
         "annotations": [],
     }
     for place, name in enumerate(runs):
-        number, top = "" if place == 0 else str(place + 1), 1 - place * (each + _GAP)
+        number, top = "" if place == 0 else str(place + 1), 1 - place * (each + gap)
         layout[f"xaxis{number}"] = {
             "title": {"text": "optimiser step" if place == len(runs) - 1 else ""},
             "anchor": f"y{number}",

@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from embtie_widgets.charts import figures
 from embtie_widgets.charts import gradient as chart
 from embtie_widgets.charts.gradient import View
 from embtie_widgets.charts.gradient_bands import cut
@@ -189,6 +191,16 @@ def test_bands_go_from_the_inputs_blue_to_the_outputs_orange() -> None:
     assert axis["ticktext"][0] == "0"
     assert axis["ticktext"][-2:] == ["1,000 – 9,999", "10,000 +"]
     assert axis["tickvals"] == drawn[0]["y"]
+
+
+@pytest.mark.parametrize("many", [2, 8])
+def test_bands_of_many_runs_stand_below_each_other(many: int) -> None:
+    runs = {f"run {i}": flow_run(steps=5) for i in range(many)}
+    layout = figures.figure(chart.bands(replace(flow(), runs=runs)), "light").layout
+    ends = [layout[f"yaxis{i + 1 if i else ''}"].domain for i in range(many)]
+    heights = np.array([layout.height * (high - low) for low, high in ends])
+    assert heights.min() > 60
+    assert all(above[0] > below[1] for above, below in pairwise(ends))
 
 
 def test_columns_of_bands_are_means_that_pass_over_gaps() -> None:
