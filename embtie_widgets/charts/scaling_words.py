@@ -175,7 +175,9 @@ def caption(result: ScalingReport) -> str:
 
 def _recipe(result: ScalingReport) -> str:
     known = result.settings
-    early = min((run.until for run in result.runs if run.factor != 1), default=0)
+    # None of the scaled runs may have begun; then the request says for how long they will be.
+    asked = int(known.get("early", 0))
+    early = min((run.until for run in result.runs if run.factor != 1), default=asked)
     facts = [
         str(known.get("preset", "")),
         f"{known['steps']:,} steps of {known['batch']} × {known['length']} tokens"

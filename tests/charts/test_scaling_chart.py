@@ -176,6 +176,12 @@ def test_a_shared_start_is_warned_of() -> None:
     assert "copy of the untied input" in chart.cautions(report(share_start=True))[0]
 
 
+def test_a_caption_says_for_how_long_a_factor_counts_before_any_scaled_run_has_begun() -> None:
+    begun = replace(report(), runs=(), progress="3 of 60 steps of the untied model")
+    begun.settings.update(schedule="early", early=20)
+    assert "factor in the first 20 steps" in chart.training_caption(begun)
+
+
 def test_captions_say_what_the_charts_rest_on(result: ScalingReport) -> None:
     said = chart.caption(result)
     for words in ("orthogonal map", "20 % of the tokens held out", "60 steps of 8 × 128", "seed 0"):
