@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ def follow(
     while True:
         begun = time.monotonic()
         runs = [_watched(name, store) for name, store in stores(path, known)]
+        runs[0] = replace(runs[0], notes=(*runs[0].notes, *_left_out(path)))
         done, of = sum(run.done for run in runs), sum(run.of for run in runs)
         if not any(run.grows for run in runs):
             return made(runs, "")
@@ -67,6 +68,12 @@ def stores(path: Path, known: dict[str, RunStore]) -> Iterator[tuple[str, RunSto
         if name not in known:
             known[name] = RunStore.open(folder)
         yield name or str(known[name].manifest["name"]), known[name]
+
+
+def _left_out(path: Path) -> Iterator[str]:
+    many = 0 if is_run(path) else sum(1 for _ in _folders(path))
+    if many > MOST_RUNS:
+        yield f"The folder holds {many:,} runs; the first {MOST_RUNS} by name are shown."
 
 
 def _folders(path: Path) -> Iterator[tuple[str, Path]]:

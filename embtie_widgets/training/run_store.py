@@ -103,7 +103,8 @@ class RunStore:
                 f"The run in '{self.folder.name}' has another format than embtie reads.", _AGAIN
             )
         wrong = [key for key, kind in _KINDS.items() if not isinstance(read.get(key), kind)]
-        if wrong or read.get("tied") not in (True, False, None):
+        of = read.get("of")
+        if wrong or read.get("tied") not in (True, False, None) or not isinstance(of, int | None):
             raise EmbtieError(f"The manifest in '{self.folder.name}' is damaged.", _AGAIN)
         return read
 
@@ -318,7 +319,8 @@ def _column(rows: list[dict[str, Any]], name: str) -> Vector:
 def _banded(rows: list[dict[str, Any]], name: str) -> Vector:
     made = np.full((len(rows), len(BANDS)), np.nan)
     for place, row in enumerate(rows):
-        values = (row.get("by_band") or {}).get(name)
+        bands = row.get("by_band")
+        values = bands.get(name) if isinstance(bands, dict) else None
         if isinstance(values, list) and len(values) == len(BANDS):
             made[place] = [_number(value) for value in values]
     return made

@@ -375,6 +375,14 @@ def test_twins_lie_in_one_folder(tmp_path: Path) -> None:
     }
 
 
+def test_of_more_runs_than_are_shown_the_rest_is_told(tmp_path: Path) -> None:
+    for number in range(following.MOST_RUNS + 1):
+        recorded(tmp_path / "runs" / f"run-{number}", 1)
+    result = ew.run(GradientFlowRequest(source="run", file=str(tmp_path / "runs")))
+    assert len(result.runs) == following.MOST_RUNS
+    assert result.notes == ("The folder holds 9 runs; the first 8 by name are shown.",)
+
+
 def test_a_run_without_a_gradient_is_told_apart(tmp_path: Path) -> None:
     store = RunStore.create(tmp_path / "twins" / "plain", name="plain", tied=True, of=1)
     store.append({"step": 1, "loss": 3.0})

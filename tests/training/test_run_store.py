@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,6 +109,15 @@ def test_a_step_logged_while_a_run_is_read_is_in_all_of_what_is_read_or_in_none(
     assert len(run.curves["step"]) == len(run.by_band["input_norm"]) == 1
 
 
+@pytest.mark.parametrize("odd", [5, "much", [1], {"output_share": 3}, {"output_share": [1]}])
+def test_bands_that_are_none_are_gaps(store: RunStore, odd: Any) -> None:
+    store.append({"step": 1, "by_band": {"output_share": [0.5] * len(BANDS)}})
+    store.append({"step": 2, "by_band": odd})
+    shares = store.bands()[1]["output_share"]
+    assert np.isfinite(shares[0]).all()
+    assert np.isnan(shares[1]).all()
+
+
 def test_checkpoints_come_back_in_the_order_of_their_steps(store: RunStore) -> None:
     late, early = torch.randn(5, 3), torch.randn(5, 3, dtype=torch.float64)
     store.keep(1000, late)
@@ -189,8 +199,16 @@ def test_a_folder_without_a_run_is_refused_in_words(tmp_path: Path) -> None:
         assert str(tmp_path) not in str(caught.value)
 
 
+WHOLE = '{"format": 1, "name": "a", "state": "done", "done": 1, "settings": {}, "hashes": {}, '
+
+
 @pytest.mark.parametrize(
-    "wrong", ["", "[]", "{", '{"format": 9}', '{"format": 1, "name": 3}', '{"format": 1}']
+    "wrong",
+    [
+        *("", "[]", "{", '{"format": 9}', '{"format": 1, "name": 3}', '{"format": 1}'),
+        WHOLE + '"tied": true, "of": "x"}',
+        WHOLE + '"tied": "yes", "of": 3}',
+    ],
 )
 def test_a_damaged_manifest_is_refused_in_words(store: RunStore, wrong: str) -> None:
     (store.folder / "manifest.json").write_text(wrong)
