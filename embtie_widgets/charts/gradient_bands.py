@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from embtie_widgets.charts.figures import plain
-from embtie_widgets.charts.gradient_view import marks, reach
+from embtie_widgets.charts.gradient_view import axis_of, marks, reach
 from embtie_widgets.charts.shapes import Vector
 from embtie_widgets.charts.theme import ROLES
 from embtie_widgets.results.gradient import FlowRun, GradientFlow
@@ -31,7 +31,7 @@ def bands(result: GradientFlow | None) -> dict[str, Any]:
     """The picture in plotly's terms, "data" and "layout"."""
     runs = _known(result)
     traces = [_field(name, run, place) for place, (name, run) in enumerate(runs.items())]
-    return {"data": traces, "layout": _layout(runs, reach(result))}
+    return {"data": traces, "layout": _layout(runs, reach(result), axis_of(result))}
 
 
 def bands_caption(result: GradientFlow) -> str:
@@ -117,7 +117,7 @@ def _mean(values: Vector) -> Vector:
     return np.where(many > 0, whole / np.maximum(many, 1), np.nan)
 
 
-def _layout(runs: dict[str, FlowRun], ends: tuple[float, float]) -> dict[str, Any]:
+def _layout(runs: dict[str, FlowRun], ends: tuple[float, float], axis: str) -> dict[str, Any]:
     many = max((len(run.bands) for run in runs.values()), default=6)
     height = len(runs) * many * _ROW_HEIGHT + _EDGE
     gap = 2 * _GAP / max(len(runs), 2)  # as wide for many runs as for two: the height grows
@@ -132,7 +132,7 @@ def _layout(runs: dict[str, FlowRun], ends: tuple[float, float]) -> dict[str, An
     for place, name in enumerate(runs):
         number, top = "" if place == 0 else str(place + 1), 1 - place * (each + gap)
         layout[f"xaxis{number}"] = {
-            "title": {"text": "optimiser step" if place == len(runs) - 1 else ""},
+            "title": {"text": axis if place == len(runs) - 1 else ""},
             "anchor": f"y{number}",
             "matches": "x" if place else None,
             "range": [ends[0] - 0.5, ends[1] + 0.5],

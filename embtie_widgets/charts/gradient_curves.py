@@ -16,6 +16,7 @@ from embtie_widgets.charts.figures import plain
 from embtie_widgets.charts.gradient_view import (
     Measure,
     View,
+    axis_of,
     fitting,
     marks,
     reach,
@@ -150,7 +151,7 @@ def _layout(result: GradientFlow | None, view: View) -> dict[str, Any]:
         "dragmode": "zoom",
         "legend": ABOVE,
         "xaxis": {
-            "title": {"text": "batch of the text" if view.by_batch else "optimiser step"},
+            "title": {"text": axis_of(result)},
             "anchor": "y2",
             "zeroline": False,
             "showline": True,

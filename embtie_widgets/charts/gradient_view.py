@@ -120,6 +120,16 @@ class View:
         return SMOOTH if (self.smooth or self.paper) and not self.by_batch else 1
 
 
+def by_batches(result: GradientFlow | None) -> bool:
+    """Whether its steps are batches of a text, with no training between them."""
+    return result is not None and result.settings.get("source") == "text"
+
+
+def axis_of(result: GradientFlow | None) -> str:
+    """What the axis of steps is called."""
+    return "batch of the text" if by_batches(result) else "optimiser step"
+
+
 def fitting(result: GradientFlow | None, view: View) -> View:
     """The view with what this result has not replaced by what it has."""
     if result is None or not result.runs:
@@ -127,8 +137,7 @@ def fitting(result: GradientFlow | None, view: View) -> View:
     modes, offered = modes_of(result), measures_of(result)
     mode = view.mode if view.mode in modes or not modes else modes[0]
     measure = view.measure if view.measure in offered else next(iter(offered), view.measure)
-    by_batch = result.settings.get("source") == "text"
-    return replace(view, mode=mode, measure=measure, by_batch=by_batch)
+    return replace(view, mode=mode, measure=measure, by_batch=by_batches(result))
 
 
 def mode_words(result: GradientFlow, view: View) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from embtie_widgets.charts.gradient_view import SMOOTH, View, fitting, stride
+from embtie_widgets.charts.gradient_view import SMOOTH, View, by_batches, fitting, stride
 from embtie_widgets.results.gradient import FlowRun, GradientFlow
 
 # The ends of the steps that means are taken over; the last of them is the end of the run.
@@ -150,8 +150,7 @@ def _runs(result: GradientFlow) -> str:
 
 
 def _units(result: GradientFlow, plural: str = "") -> str:
-    by_batch = result.settings.get("source") == "text"
-    return f"batch{plural}" if by_batch else f"logged step{plural[-1:]}"
+    return f"batch{plural}" if by_batches(result) else f"logged step{plural[-1:]}"
 
 
 _RECIPE = {

@@ -29,7 +29,7 @@ def drift(
     band of token frequency where the source has none.
 
     Rows that are zero or not finite at a checkpoint are in none of its means, and are counted.
-    Source: METHODS 1.4.
+    Source: weight-tying paper, figures 3, 8 and 9.
     """
     if isinstance(checkpoints, Twins):
         checkpoints = checkpoints.checkpoints

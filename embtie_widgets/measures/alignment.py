@@ -49,7 +49,7 @@ def align(
     fit on all rows is the published number; beside it stand the mean on the share `holdout` of
     the rows that took no part in a second fit, and the floor: the same fit with the rows of y
     permuted.  Rows that are zero or not finite are NaN and take no part.  Cosines are within 1e-5
-    of float64.  Source: weight-tying paper, section 1.1 of METHODS.
+    of float64.  Source: weight-tying paper, table 1.
     """
     settings = Settings(map, center, ridge, holdout, seed, floor, device)
     return align_many({"x": x, "y": y}, [("x", "y")], settings, progress)["x", "y"]

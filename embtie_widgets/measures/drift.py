@@ -35,7 +35,8 @@ def drift(
     """The drift of a run from its (step, input, output) in any order, matrices (V, d).
 
     `output` is None where there is none, and the input itself for a shared matrix.  `counts` (V,),
-    how often each token occurs, add means by band of frequency.  Source: METHODS 1.4.
+    how often each token occurs, add means by band of frequency.  Source: weight-tying paper,
+    figure 3.
     """
     meter = DriftMeter(counts)
     for step, matrix, output in _in_order(checkpoints):

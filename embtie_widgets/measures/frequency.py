@@ -33,7 +33,7 @@ def norm_frequency(
     Correlations, running median and quartiles are over the rows with a count above 0; rows of
     count 0 stand apart.  Rows that are not finite, and zero rows of count 0, take no part and are
     named in `.settings`.  `seed` draws the shuffles behind chance.  Source: weight-tying paper,
-    figure 5 (METHODS 1.7).
+    figure 5.
     """
     matrix = as_matrix(x)
     known = as_counts(counts, len(matrix))

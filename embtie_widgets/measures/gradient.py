@@ -2,7 +2,7 @@
 
 All numbers of a step come from four products per row of the matrix (`row_products`), taken in one
 pass: over all rows, over the rows of a band, or for each row alone.  A share of nothing is NaN.
-Definitions: METHODS.md 1.5 and 5.
+Source: weight-tying paper, figure 4; the update of Adam is linear in the first moment.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

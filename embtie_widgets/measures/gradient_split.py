@@ -3,7 +3,8 @@
 The model's own forward pass runs as it is, and every use of its matrices in it is heard: where rows
 are looked up, and where states are multiplied into logits.  What comes back through a use is added
 to the part it belongs to.  So scales, caps and biases of any family are the model's own, and no
-matrix is held beside the parts.  METHODS.md 1.5.
+matrix is held beside the parts.  Source: weight-tying
+paper, figure 4.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Isotropy of a set of vectors: how alike exp(u v) sums up in all eigen-directions v.
 
-The measure of Mu and Viswanath (2018), which the output-centering paper reports (METHODS 2.2).
+The measure of Mu and Viswanath (2018), which the output-centering paper reports.
 An eigenvector has two signs and both are as good, so both are taken; a solver's choice of sign
 then changes nothing.  Directions that no row has any part in give exactly V.
 """

@@ -1,7 +1,7 @@
 """The lens: every layer of a decoder read as its last one is, against what the model itself says.
 
-METHODS.md 1.3.  KL is in bits, states are taken before the final norm, and no curve is given out
-where the last state does not give the model's own logits.
+KL is in bits, states are taken before the final norm, and no curve is given out where the last
+state does not give the model's own logits.  Source: weight-tying paper, figure 2.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """One family of maps between embedding spaces: fit, apply, describe.
 
 Identity, orthogonal (Procrustes) and linear (least squares, ridge) differ only in which d1 x d2
-matrix they take from the moments.  METHODS: section 1.1 of the weight-tying paper.
+matrix they take from the moments.  Source: weight-tying paper, table 1.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Rows of real tokens count, unweighted.  A row of zeros is padding: no training leaves a token there,
 and with many of them the mean would be too short.  `rows="all"` counts them too, as the paper's
-code does (METHODS 2.1).  Rows that are not finite never take part.
+code does for its mu-centering.  Rows that are not finite never take part.
 """
 
 import math
@@ -60,7 +60,7 @@ def bound_ratio(matrix: Any, *, rows: str = "tokens") -> float:
 
     Below 1 centring narrows the range of the logits along mu, above 1 it widens it.  NaN for a
     matrix without mean: one whose mean is no more than the rounding of its entries.  Source:
-    Output Embedding Centering, METHODS 2.1.
+    Output Embedding Centering.
     """
     return mean_share(matrix, rows=rows).bound_ratio
 

@@ -129,7 +129,7 @@ def knn_overlap(
     use, whose mean is taken off with `center`; only the row itself is left out, duplicates stay,
     equal distances go to the lower row number.  `sample` asks so many rows, spread by `seed`,
     instead of all.  Exact in the sense of `neighbour_lists`.  Source: weight-tying paper,
-    section 1.2 of METHODS.
+    table 5.
     """
     matrices = {"x": as_matrix(x, "x"), "y": as_matrix(y, "y")}
     _check_metric(metric)

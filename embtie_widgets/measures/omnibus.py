@@ -1,7 +1,7 @@
 """Spectral distance: how far apart the neighbour graphs of two matrices are, embedded together.
 
-The omnibus graph distance of arXiv 2305.05126 as the weight-tying paper's code uses it (METHODS
-1.2).  With its eigenvectors Q and eigenvalues the omnibus matrix gives each token two places
+The omnibus graph distance of arXiv 2305.05126 as the weight-tying paper's code uses it
+(table 5).  With its eigenvectors Q and eigenvalues the omnibus matrix gives each token two places
 Z = Q |Lambda|^(1/2), one for each graph.  The distance depends on the eigenvectors only by the
 spaces they span, so neither their signs nor their choice among equal eigenvalues matter.  Only
 where the cut after the last component falls among equal magnitudes is there a choice: it is not
@@ -45,8 +45,7 @@ def spectral_distance(
     Each graph joins a row with the k rows of largest cosine, uncentred; the distance is that of
     the two halves of their omnibus embedding in `components` dimensions.  Beside it stands the
     floor: the same with the rows of y permuted by `seed`, which costs one more solution.  Rows
-    that are zero or not finite in x or y take no part.  Source: weight-tying paper, section 1.2
-    of METHODS.
+    that are zero or not finite in x or y take no part.  Source: weight-tying paper, table 5.
     """
     matrices = {"x": as_matrix(x, "x"), "y": as_matrix(y, "y")}
     check_heights(matrices)

@@ -1,6 +1,6 @@
 """Numbers of a gradient that was recorded elsewhere: what its norms say, and over which steps.
 
-Definitions: METHODS.md 1.5; shares and angle as in `measures.gradient`, step by step.
+Definitions: weight-tying paper, figure 4; shares and angle as in `measures.gradient`, step by step.
 """
 
 from collections.abc import Mapping

@@ -134,7 +134,7 @@ class DriftReport:
     def __repr__(self) -> str:
         lines = [f"  {name}: {drift!r}" for name, drift in self.runs.items()]
         lines += [f"  {name}: {why}" for name, why in self.failed.items()]
-        return "\n".join([f"DriftReport({len(self.tokens):,} rows)", *lines])
+        return "\n".join([f"DriftReport({len(lines)} trainings)", *lines])
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per training and checkpoint."""
@@ -172,6 +172,7 @@ class DriftReport:
     def facts(self) -> dict[str, Any]:
         """All that is not a number per checkpoint: what every export carries."""
         return {
+            "progress": self.progress or "whole",
             "groups": self.groups,
             "left_out": {name: drift.left_out for name, drift in self.runs.items()},
             "same_bytes": {name: drift.same_bytes for name, drift in self.runs.items()},

@@ -207,6 +207,7 @@ class GradientFlow:
     def facts(self) -> dict[str, Any]:
         """All that is not a number per step: what every export carries."""
         return {
+            "progress": self.progress or "whole",
             "groups": self.groups,
             "runs": {name: run.about for name, run in self.runs.items()},
             "failed": self.failed,

@@ -54,6 +54,11 @@ class ScaledRun:
     held_loss: float | None = None
     about: dict[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        said = [f"{to} {near.mean:.3f}" for to, near in self.nearness.items()]
+        said += [] if self.held_loss is None else [f"loss held out {self.held_loss:.3f}"]
+        return f"ScaledRun({', '.join([named(self.factor), *said])})"
+
     @property
     def whole(self) -> bool:
         """Whether it has come to its end and was aligned."""
@@ -101,6 +106,10 @@ class ScalingReport:
     hashes: dict[str, str]
     groups: tuple[dict[str, Any], ...] = ()
     progress: str = ""
+
+    def __repr__(self) -> str:
+        lines = [f"  {run!r}" for run in self.runs]
+        return "\n".join([f"ScalingReport({len(self.tokens):,} tokens)", *lines])
 
     @property
     def whole(self) -> tuple[ScaledRun, ...]:
@@ -150,6 +159,7 @@ class ScalingReport:
     def facts(self) -> dict[str, Any]:
         """All that is not a number per factor: what every export carries."""
         return {
+            "progress": self.progress or "whole",
             "runs": {named(run.factor): run.about for run in self.runs},
             "groups": self.groups,
             "notes": self.notes,

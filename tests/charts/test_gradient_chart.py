@@ -203,6 +203,12 @@ def test_bands_of_many_runs_stand_below_each_other(many: int) -> None:
     assert all(above[0] > below[1] for above, below in pairwise(ends))
 
 
+def test_batches_of_a_text_are_called_so_on_both_axes() -> None:
+    result = replace(flow(4), settings={**flow(4).settings, "source": "text"})
+    axes = [chart.spec(result, EXACT)["layout"]["xaxis"], chart.bands(result)["layout"]["xaxis2"]]
+    assert [axis["title"]["text"] for axis in axes] == ["batch of the text"] * 2
+
+
 def test_columns_of_bands_are_means_that_pass_over_gaps() -> None:
     run = flow_run(480)
     run.by_band["norm_share"][0, 0] = np.nan

@@ -1,4 +1,5 @@
-"""Recorded files as results: the figures of METHODS.md 1.4 and 1.5, and what may be opened."""
+"""Recorded files as results: the paper's figures from its released logs, and what may be
+opened."""
 
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from embtie_widgets.jobs.uploads import TABLE, keep_upload
 from embtie_widgets.results.storage import from_bytes, to_bytes
 from embtie_widgets.training.run_store import RunStore
 
-# METHODS.md 1.5: the output's share after one step and to another.
+# The output's share after one step and to another.
 SHARES = {
     (0, 50): 0.917,
     (0, 100): 0.902,

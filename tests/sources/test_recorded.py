@@ -58,7 +58,7 @@ def test_the_papers_gradient_log_is_known_and_its_input_norm_is_a_proxy(shared: 
 
 @pytest.mark.parametrize(
     ("model", "step", "values"),
-    [  # METHODS.md 1.4
+    [  # the paper's drift
         ("OLMo-1B-0724-hf", 2_000, (0.991, 0.958, 0.991, 0.958)),
         ("OLMo-1B-0724-hf", 10_000, (0.937, 0.740, 0.997, 0.993)),
         ("OLMo-1B-0724-hf", 20_000, (0.865, 0.561, 0.996, 0.997)),
