@@ -39,6 +39,11 @@ def read_request(source: Any) -> Request:
         raise EmbtieError("The request is not a JSON object.", "Copy it again from the interface.")
     kind = fields.choice("kind", value.get("kind"), tuple(KINDS))
     known = KINDS[kind].request
+    if "embtie" not in value:
+        raise EmbtieError(
+            "The request does not say for which version it was written.",
+            f'Add "embtie": {known.version} beside its kind.',
+        )
     version = fields.whole("embtie", value.get("embtie"), 1, 10**6)
     if version > known.version:
         raise EmbtieError(

@@ -28,7 +28,10 @@ from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.permission import token_list_path
 from embtie_widgets.sources.reading import check_start, read_json, sentences
 
-_READY = "Give a ready count file instead: .npy by row, .json, .csv or .tsv."
+_READY = (
+    "Choose a model that has its tokenizer, or, to count tokens alone, give a ready count file: "
+    ".npy by row, .json, .csv or .tsv."
+)
 _SAVE = f"Save the tokenizer with transformers to get a tokenizer.json. {_READY}"
 # What transformers may look at to make a tokenizer; of the configuration its kind alone.
 _PARTS = re.compile(

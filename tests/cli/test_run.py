@@ -131,6 +131,7 @@ def test_running_again_replaces_the_files(outcome: Path, tmp_path: Path) -> None
         ({"embtie": 1, "kind": "align", "bend": 2}, "unknown field 'bend'"),
         ({"embtie": 1, "kind": "align", "holdout": 2}, "expected a number from 0 to 0.9"),
         ({"embtie": 99, "kind": "align"}, "reads up to 1"),
+        ({"kind": "align"}, 'Add "embtie": 1'),
         ({"embtie": 1, "kind": "align", "a": "no-such-folder/x"}, "no-such-folder"),
     ],
 )

@@ -238,7 +238,9 @@ def test_without_a_tokenizer_there_is_a_sentence(tmp_path, checkpoint):
     assert "words.txt lists the tokens" in refused(listed)
     assert "'model' has no tokenizer files" in refused(ModelRef(str(checkpoint)))
     assert "in memory" in refused(ew.load(llama()))
-    assert "ready count file" in refused(ew.load([tmp_path / "E.npy"]))
+    told = refused(ew.load([tmp_path / "E.npy"]))
+    assert "Choose a model that has its tokenizer" in told
+    assert "ready count file" in told
 
 
 def test_a_tokenizer_may_stand_in_the_place_of_the_token_list(tmp_path):
