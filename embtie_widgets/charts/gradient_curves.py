@@ -43,6 +43,8 @@ _NEUTRAL = mark_of("").color
 _SMALL = {"font": {"size": 12}, "opacity": 0.8, "showarrow": False}
 _USUAL = View()
 _Trace = dict[str, Any]
+# Axes that no curve stands on are not drawn.
+_NOTHING: _Trace = {"type": "scatter", "x": [], "y": [], "showlegend": False}
 
 
 def spec(result: GradientFlow | None, view: View = _USUAL) -> dict[str, Any]:
@@ -51,6 +53,7 @@ def spec(result: GradientFlow | None, view: View = _USUAL) -> dict[str, Any]:
     runs = {} if result is None else result.runs
     every = stride(runs.values())
     lengths = [one for name, run in runs.items() for one in _lengths(runs, name, run, view)]
+    lengths = [_NOTHING] if result is None else lengths
     shares = [one for name, run in runs.items() for one in _shares(runs, name, run, view)]
     traces = [_thinned(trace, every) for trace in (*lengths, *shares)]
     return {"data": traces, "layout": _layout(result, view)}

@@ -190,8 +190,8 @@ def _layout(result: ScalingReport | None, runs: tuple[ScaledRun, ...]) -> dict[s
             "title": {"text": "the input's gradient times, logarithmic"},
             "range": [float(low - room), float(high + room)],
             "tickmode": "array",
-            "tickvals": places.tolist(),
-            "ticktext": [_tick(result, run) for run in runs],
+            "tickvals": places.tolist() or [0.0, 1.0],
+            "ticktext": [_tick(result, run) for run in runs] or [times(1), times(10)],
             "tickangle": 0,
             "zeroline": False,
             "showline": True,
@@ -201,6 +201,7 @@ def _layout(result: ScalingReport | None, runs: tuple[ScaledRun, ...]) -> dict[s
             "title": {"text": "mean cosine to the untied"},
             "rangemode": "tozero",
             "zeroline": True,
+            **({} if runs else {"range": [0, 1]}),
         },
     }
 

@@ -322,3 +322,9 @@ def test_the_page_holds_both_charts_and_its_settings() -> None:
     assert page.count('class="caption"') == 2
     assert 'id="embtie-settings"' in page
     assert chart.figure(flow(), "dark").layout.annotations[-1].text.startswith("tied: 300")
+
+
+def test_without_a_result_the_axes_of_lengths_are_there() -> None:
+    (nothing,) = chart.spec(None)["data"]
+    assert "yaxis" not in nothing  # the upper one, which is drawn only where a curve stands on it
+    assert len(nothing["x"]) == 0

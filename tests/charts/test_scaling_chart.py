@@ -89,6 +89,9 @@ def test_an_early_factor_says_so_at_its_tick() -> None:
 
 def test_without_a_result_or_a_whole_run_the_axes_stand_alone() -> None:
     unfinished = replace(report(), runs=())
+    empty = chart.spec(None)["layout"]
+    assert empty["yaxis"]["range"] == [0, 1]
+    assert empty["xaxis"]["ticktext"] == ["×1", "×10"]
     for spec in (chart.spec(None), chart.spec(unfinished), chart.curves(None)):
         assert all(len(trace["x"]) == 0 for trace in spec["data"])
 
