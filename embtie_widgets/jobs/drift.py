@@ -153,6 +153,7 @@ class _Twins:
         self._growing = Growing(request, plan.rows)
         self._growing.hashes |= plan.hashes
         self._growing.cached = all(plan.known(plan.spec(name)) for name in ORDER)
+        self._course = plan.course([plan.spec(name) for name in ORDER], progress)
 
     @property
     def cached(self) -> bool:
@@ -181,7 +182,7 @@ class _Twins:
                 self._growing.take(name, meter.result())
                 show(_how_far(store))
 
-        store = self._plan.run(self._plan.spec(name), self._progress, grown)
+        store = self._plan.run(self._plan.spec(name), self._course, grown)
         meter.take(store, self._progress)
         self._growing.take(name, meter.result())
         self._growing.notes += store.notes()

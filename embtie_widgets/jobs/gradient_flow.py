@@ -64,6 +64,7 @@ class _Twins:
         self._failed: dict[str, EmbtieError] = {}
         self._notes: list[str] = []
         self._found = 0
+        self._course = plan.course([plan.spec(name) for name in ORDER], progress)
 
     def trained(self) -> GradientFlow:
         """The tied run, then the untied one; one that fails leaves the other its curves."""
@@ -88,7 +89,7 @@ class _Twins:
         store = self._plan.known(spec)
         if store is None:
             show = Pictures(self._progress, lambda grown: self._growing(name, grown))
-            store = self._plan.run(spec, self._progress, show)
+            store = self._plan.run(spec, self._course, show)
         else:
             self._found += 1
         self._runs[name] = store.flow_run()

@@ -80,6 +80,7 @@ class _Growing:
     def __init__(self, request: ScalingRequest, plan: Plan, progress: Progress) -> None:
         self._request, self._plan, self._progress = request, plan, progress
         self._specs = specs(request, plan)
+        self._course = plan.course(self._specs.values(), progress)
         self._runs: dict[float, ScaledRun] = {}
         self._untied: dict[str, Any] = {}
         self._hashes: dict[str, str] = {}
@@ -118,7 +119,7 @@ class _Growing:
             self._found += 1
             return known
         show = Pictures(self._progress, lambda store: self._in_training(factor, spec.name, store))
-        return self._plan.run(spec, self._progress, show)
+        return self._plan.run(spec, self._course, show)
 
     def _in_training(self, factor: float | None, name: str, store: RunStore) -> ScalingReport:
         if factor is None:

@@ -3,9 +3,11 @@
 Panels that ask for the same recipe get the same specs here, and so the same runs.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.course import Course
 from embtie_widgets.jobs.training_cost import WIDTH, saw_rows
 from embtie_widgets.jobs.training_rows import Rows, rows_of_corpus
 from embtie_widgets.jobs.training_runs import Watch, known_run, run_of
@@ -64,6 +66,10 @@ class Plan:
     ) -> RunStore:
         """The finished run, trained now where it is not there yet."""
         return run_of(spec, self.corpus, progress, watch)
+
+    def course(self, specs: Iterable[RunSpec], progress: Progress) -> Progress:
+        """The progress of those that are still to be trained, told as one."""
+        return Course(progress, sum(self.known(spec) is None for spec in specs))
 
     def known(self, spec: RunSpec) -> RunStore | None:
         """The run if it is there."""
