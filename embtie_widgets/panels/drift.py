@@ -9,7 +9,7 @@ from embtie_widgets.charts import drift as chart
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs.exports import csv_bytes, table_bytes
 from embtie_widgets.panels import drift_tables as tables
-from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
+from embtie_widgets.panels.exports import Offer, page_offer, picture_offers, selection_offer
 from embtie_widgets.panels.fields import (
     Field,
     Setting,
@@ -179,14 +179,7 @@ class DriftPanel(Panel):
                 lambda request, result: table_bytes(request, result, result.token_frame()),
                 needs=_has_rows,
             ),
-            Offer(
-                "CSV of selection",
-                "The selected tokens with their numbers",
-                "-selection.csv",
-                "text/csv",
-                self._selected_csv,
-                needs=lambda state: _has_rows(state) and bool(state.selection),
-            ),
+            selection_offer(self._selected_csv, chart.has_rows),
             page_offer(),
             *picture_offers(self.chart, lambda result: chart.caption(result, self.band.value)),
             *picture_offers(self.changes, self._said_of_changes, "changes", own=True),

@@ -40,6 +40,22 @@ def csv_offer() -> Offer:
     return Offer("CSV", "Every token with its numbers", ".csv", "text/csv", csv_bytes)
 
 
+def selection_offer(
+    make: Callable[[Any, Any], bytes], has_rows: Callable[[Any], bool] = lambda result: True
+) -> Offer:
+    """The chosen tokens, once there are any, of a result that `has_rows`."""
+    return Offer(
+        "CSV of selection",
+        "The selected tokens with their numbers",
+        "-selection.csv",
+        "text/csv",
+        make,
+        needs=lambda state: (
+            state.result is not None and has_rows(state.result) and bool(state.selection)
+        ),
+    )
+
+
 def page_offer() -> Offer:
     """The chart as the page that the command line writes too."""
 

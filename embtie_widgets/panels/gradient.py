@@ -9,7 +9,7 @@ from embtie_widgets.charts import gradient as chart
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs.exports import csv_bytes, table_bytes
 from embtie_widgets.panels import gradient_tables as tables
-from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
+from embtie_widgets.panels.exports import Offer, page_offer, picture_offers, selection_offer
 from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, whole_if_it_is
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.groups import GroupMeans
@@ -151,14 +151,7 @@ class GradientFlowPanel(Panel):
                 lambda request, result: table_bytes(request, result, result.token_frame()),
                 needs=lambda state: chart.has_rows(state.result),
             ),
-            Offer(
-                "CSV of selection",
-                "The selected tokens with their numbers",
-                "-selection.csv",
-                "text/csv",
-                self._selected_csv,
-                needs=lambda state: chart.has_rows(state.result) and bool(state.selection),
-            ),
+            selection_offer(self._selected_csv, chart.has_rows),
             page_offer(),
             *picture_offers(self.chart, lambda result: chart.caption(result, self._view())),
             *map(_with_bands, picture_offers(self.bands, chart.bands_caption, "bands", own=True)),

@@ -60,7 +60,7 @@ from embtie_widgets.charts.columns import Column, Vector, positions
 from embtie_widgets.jobs import devices
 from embtie_widgets.jobs.exports import csv_bytes
 from embtie_widgets.jobs.lookup import ask_card
-from embtie_widgets.panels.exports import Offer, csv_offer, page_offer
+from embtie_widgets.panels.exports import Offer, csv_offer, page_offer, selection_offer
 from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.groups import GroupMeans
@@ -173,14 +173,7 @@ class TokenPanel(Panel):
         """Tables, page and pictures, each with its settings inside."""
         return [
             csv_offer(),
-            Offer(
-                "CSV of selection",
-                "The selected tokens with their numbers",
-                "-selection.csv",
-                "text/csv",
-                lambda request, result: csv_bytes(request, result, self.selection),
-                needs=lambda state: state.result is not None and bool(state.selection),
-            ),
+            selection_offer(lambda request, result: csv_bytes(request, result, self.selection)),
             page_offer(),
             *self.measure_exports(),
             self.views.picture_offer(self.with_lit(self.basis)),
