@@ -2,6 +2,7 @@
 the command line reads, the cache is keyed by and every export contains."""
 
 from embtie_widgets.requests.align import MAPS, AlignRequest
+from embtie_widgets.requests.centering import CenteringRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.corpus import CorpusRef
 from embtie_widgets.requests.drift import DriftRequest
@@ -22,6 +23,7 @@ __all__ = [
     "MAPS",
     "ROLES",
     "AlignRequest",
+    "CenteringRequest",
     "CheckpointsRequest",
     "CorpusRef",
     "DriftRequest",
