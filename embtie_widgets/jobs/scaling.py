@@ -12,10 +12,10 @@ import numpy as np
 
 from embtie_widgets.jobs.cache import entry_key, kept_or_made, recall
 from embtie_widgets.jobs.estimate import timed
+from embtie_widgets.jobs.held_loss import held_loss, too_short
 from embtie_widgets.jobs.scaling_cost import work_of
 from embtie_widgets.jobs.training_plan import TIED, UNTIED, Plan, open_plan
 from embtie_widgets.jobs.training_runs import Pictures
-from embtie_widgets.machine import pick_device
 from embtie_widgets.measures.alignment import align_many
 from embtie_widgets.measures.plan import Settings
 from embtie_widgets.measures.statistics import group_means
@@ -25,18 +25,13 @@ from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.results import Alignment
 from embtie_widgets.results.groups import groups_of
 from embtie_widgets.results.scaling import Nearness, ScaledRun, ScalingReport, named
-from embtie_widgets.training.corpus import Corpus
-from embtie_widgets.training.engine import held_out_loss
 from embtie_widgets.training.interventions import InputScaling
 from embtie_widgets.training.run_store import Checkpoint, RunStore
-from embtie_widgets.training.runs import RunSpec, load_trained
+from embtie_widgets.training.runs import RunSpec
 
 PLAIN = 1.0
 _SMALLER = "Choose a smaller batch, a shorter length or a smaller vocabulary."
 _CENTERED = True  # as the paper does
-# So many tokens of the text held out tell losses apart that a reader would; read so many at once.
-_HELD_TOKENS, _AT_ONCE = 32_768, 2_048
-_HELD_LOSS = "held_loss"
 
 
 def run_scaling(request: ScalingRequest, progress: Progress = silent) -> ScalingReport:
@@ -129,24 +124,10 @@ class _Growing:
         return self._so_far(f"{store.done:,} of {self._request.steps:,} steps of the {name} model")
 
     def _held_loss(self, spec: RunSpec, store: RunStore) -> float | None:
-        """Nats per token on the text held out, measured once for each run; None for a text that is
-        too short."""
-        held, config = self._plan.held, spec.config
-        if len(held.ids) <= config.length:
-            self._notes.append(
-                f"The text held out has {len(held.ids):,} tokens, too few for a piece of "
-                f"{config.length:,}: no loss is measured on it."
-            )
-            return None
-        manifest, key = store.manifest, f"{_HELD_LOSS} {held.sha256[:16]}"
-        if not isinstance(manifest.get(key), float):
-            self._progress(f"loss of {spec.name} on text held out", 0, 1)
-            model = load_trained(store).to(pick_device(config.device)).eval()
-            text = Corpus(held.ids[: max(_HELD_TOKENS, config.length) + 1])
-            loss = held_out_loss(model, text, max(1, _AT_ONCE // config.length), config.length)
-            store.set_state(manifest["state"], manifest["done"], **{key: loss})
-        found: float = store.manifest[key]
-        return found
+        """Nats per token on the text held out; a note where it is too short."""
+        note = too_short(self._plan.held, spec.config.length)
+        self._notes += [note] if note else []
+        return held_loss(spec, store, self._plan.held, self._progress)
 
     def _nearness(self, factor: float, untied: Checkpoint, last: Checkpoint) -> dict[str, Nearness]:
         request = self._request

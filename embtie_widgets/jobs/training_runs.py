@@ -58,7 +58,7 @@ def run_of(
     from either; then the run stays as far as it has come, and goes on when it is asked for again.
     """
     spec = _here(spec)
-    folder = runs_folder() / run_key(spec, corpus)
+    folder = run_folder(spec, corpus)
     followed = _Followed(folder, spec.name, progress, watch)
     while True:
         store = finished(folder, spec.config)
@@ -73,7 +73,12 @@ def run_of(
 
 def known_run(spec: RunSpec, corpus: Corpus) -> RunStore | None:
     """The run if it has been trained to its end, else None; nothing is waited for."""
-    return finished(runs_folder() / run_key(spec, corpus), spec.config)
+    return finished(run_folder(spec, corpus), spec.config)
+
+
+def run_folder(spec: RunSpec, corpus: Corpus) -> Path:
+    """Where the run lies, or will."""
+    return runs_folder() / run_key(spec, corpus)
 
 
 def run_key(spec: RunSpec, corpus: Corpus) -> str:
@@ -115,21 +120,28 @@ def runs_folder() -> Path:
     return _passing()
 
 
-class Pictures:
-    """Hands partial results on: the first at once, then every half a second, or less often where
-    they take long to make and to draw."""
+class Paced:
+    """Does something with what has grown: at once, then every half a second, or less often where
+    that takes long."""
 
-    def __init__(self, progress: Progress, make: Callable[[Any], Any]) -> None:
-        self._progress, self._make, self._next = progress, make, 0.0
+    def __init__(self, act: Callable[[Any], None]) -> None:
+        self._act, self._next = act, 0.0
 
     def __call__(self, grown: Any) -> None:
-        """What has grown, a run say, for `make` to make a result of."""
+        """What has grown, a run say."""
         begun = time.monotonic()
         if begun < self._next:
             return
-        hand_on(self._progress, self._make(grown))
+        self._act(grown)
         now = time.monotonic()
         self._next = now + max(_PICTURE_SECONDS, _WORTH * (now - begun))
+
+
+class Pictures(Paced):
+    """Hands on the partial results that `make` makes of what has grown, as often as it is worth."""
+
+    def __init__(self, progress: Progress, make: Callable[[Any], Any]) -> None:
+        super().__init__(lambda grown: hand_on(progress, make(grown)))
 
 
 @dataclass

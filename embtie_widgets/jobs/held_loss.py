@@ -1,0 +1,69 @@
+"""The loss of a trained run on the text held out, measured once and kept in its manifest."""
+
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+
+from embtie_widgets.machine import pick_device
+from embtie_widgets.progress import Progress, silent
+from embtie_widgets.training.corpus import Corpus
+from embtie_widgets.training.engine import held_out_loss
+from embtie_widgets.training.run_store import RunStore
+from embtie_widgets.training.runs import RunSpec, load_trained
+
+# So many tokens of the text held out tell losses apart that a reader would; read so many at once.
+_HELD_TOKENS, _AT_ONCE = 32_768, 2_048
+
+
+def held_loss(
+    spec: RunSpec, store: RunStore, held: Corpus, progress: Progress = silent
+) -> float | None:
+    """Nats per token, in the run's own precision; None for a text that is too short for a piece."""
+    if len(held.ids) <= spec.config.length:
+        return None
+    known = known_loss(store, held)
+    return _measured(spec, store, held, progress) if known is None else known
+
+
+def known_loss(store: RunStore, held: Corpus) -> float | None:
+    """What an earlier measurement has left."""
+    kept = store.manifest.get(_key(held))
+    return kept if isinstance(kept, float) else None
+
+
+def too_short(held: Corpus, length: int) -> str:
+    """Why there is no loss, in words; "" where there is one."""
+    if len(held.ids) > length:
+        return ""
+    return (
+        f"The text held out has {len(held.ids):,} tokens, too few for a piece of {length:,}: no "
+        "loss is measured on it."
+    )
+
+
+def held_text(held: Corpus, length: int) -> Corpus:
+    """So much of the text held out as is read."""
+    return Corpus(held.ids[: max(_HELD_TOKENS, length) + 1])
+
+
+def _measured(spec: RunSpec, store: RunStore, held: Corpus, progress: Progress) -> float:
+    progress(f"loss of {spec.name} on text held out", 0, 1)
+    config, manifest = spec.config, store.manifest
+    model = load_trained(store).to(pick_device(config.device)).eval()
+    with cast(manifest["settings"].get("precision"), model.device):
+        loss = held_out_loss(
+            model, held_text(held, config.length), max(1, _AT_ONCE // config.length), config.length
+        )
+    store.set_state(manifest["state"], manifest["done"], **{_key(held): loss})
+    return loss
+
+
+def cast(precision: Any, device: torch.device) -> Any:
+    """The products of a run of that precision, as a context."""
+    mixed = precision == "bfloat16"
+    return torch.autocast(device.type, torch.bfloat16) if mixed else nullcontext()
+
+
+def _key(held: Corpus) -> str:
+    return f"held_loss {held.sha256[:16]}"
