@@ -30,8 +30,8 @@ class Binding:
 
     def __init__(self, fields: Mapping[str, Field], changed: Callable[[Any], None]) -> None:
         self._fields, self._quiet = dict(fields), False
-        for field in self._fields.values():
-            field.control.observe(lambda change: None if self._quiet else changed(change), "value")
+        for control in dict.fromkeys(field.control for field in self._fields.values()):
+            control.observe(lambda change: None if self._quiet else changed(change), "value")
 
     def read(self, request: Any) -> Any:
         """The request with the controls' values; raises EmbtieError for one that cannot be."""
