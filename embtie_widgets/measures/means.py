@@ -55,6 +55,15 @@ def _taken(norms: torch.Tensor, rows: str) -> torch.Tensor:
     return tokens if rows == "tokens" and bool(tokens.any()) else finite
 
 
+def mean_row(matrix: torch.Tensor, rows: int | None = None) -> torch.Tensor:
+    """The mean (d,) of the first `rows` rows of `matrix` (V, d), of all stored ones without.
+
+    For use at each step of a training: in its type, on its device, with its gradient; that of
+    rows of zeros and of such that are not finite as of any other.
+    """
+    return matrix[:rows].mean(0)
+
+
 def bound_ratio(matrix: Any, *, rows: str = "tokens") -> float:
     """max |(u - mu) mu| / max |u mu| over the rows u of `matrix` (V, d) with the mean row mu.
 
@@ -63,6 +72,12 @@ def bound_ratio(matrix: Any, *, rows: str = "tokens") -> float:
     Output Embedding Centering.
     """
     return mean_share(matrix, rows=rows).bound_ratio
+
+
+def is_rounding(length: float, rms: float, dtype: torch.dtype) -> bool:
+    """Whether a mean row so long is no more than the rounding of rows of that type and root mean
+    square length."""
+    return length <= max(_ROUNDING * torch.finfo(dtype).eps, 4 * _EPS) * rms
 
 
 def mean_share(matrix: Any, *, rows: str = "tokens", progress: Progress = silent) -> MeanShare:
@@ -75,8 +90,7 @@ def mean_share(matrix: Any, *, rows: str = "tokens", progress: Progress = silent
     largest = max(float(known.max()), torch.finfo(torch.float64).tiny)
     rms = float((known / largest).square().mean().sqrt()) * largest
     length = float(torch.linalg.vector_norm(mu / largest)) * largest
-    rounding = max(_ROUNDING * torch.finfo(values.dtype).eps, 4 * _EPS)
-    none = length <= rounding * rms
+    none = is_rounding(length, rms, values.dtype)
     ratio = math.nan if none else _ratio(values, mu / length, taken, length, progress)
     return MeanShare(
         value=length / float(known.mean()) if rms > 0 else math.nan,

@@ -26,11 +26,14 @@ CURVES = {
     "common_fraction": "share of the logits' mean square that is common to all tokens, 0 to 1",
     "mu_output": "length of the mean row of the output matrix, over rows of real tokens",
     "mu_output_all": "the same over all stored rows, as the paper takes it",
-    "row_norm_output": "mean length of a row of the output matrix",
+    "row_norm_output": "mean length of a row of the output matrix, over rows of real tokens",
     "bound_ratio": "max |(u - mu) mu| / max |u mu|: below 1 centring narrows the range of logits",
     "mu_input": "length of the mean row of the input matrix; of a tied one the same as mu_output",
 }
-"""What each curve of a run means; the numbers of a run are their values at its end."""
+"""What each curve of a run means; the numbers of a run are their values at its end.
+
+Logits and matrices are those before the step's update, as the loss is, so that the mean logit is
+what the mean row makes of the hidden states of the same step."""
 
 WAITING, RUNNING, DONE, DIVERGED, FAILED, MISSING = STATES = (
     "waiting", "running", "done", "diverged", "failed", "missing",
