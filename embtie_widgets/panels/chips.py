@@ -1,4 +1,4 @@
-"""Choosing several values: chips for the usual ones, a line for others; and one value or several."""
+"""Choosing several values: chips for the usual ones, a line for others; and one or several."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
