@@ -37,7 +37,11 @@ _TOKENIZERS = (
     ("of a model", _MODEL),
 )
 _ARCHITECTURES = tuple(
-    zip(("nano OLMo", "nano Pythia", "nano Llama", "nano GPT-2"), PRESETS, strict=True)
+    zip(
+        ("nano OLMo", "nano Pythia", "nano Llama", "nano GPT-2", "nano StableLM"),
+        PRESETS,
+        strict=True,
+    )
 )
 _NUMBERS = {
     "steps": ("steps", "How many optimiser steps each model takes"),

@@ -7,7 +7,7 @@ from embtie_widgets.requests.corpus import CorpusRef
 from embtie_widgets.requests.pair import DEVICES
 from embtie_widgets.requests.request import Request
 
-PRESETS = ("nano-olmo", "nano-pythia", "nano-llama", "nano-gpt2")
+PRESETS = ("nano-olmo", "nano-pythia", "nano-llama", "nano-gpt2", "nano-stablelm")
 PRECISIONS = ("auto", "float32", "bfloat16")
 # What `tokenizer` says beside the reference of a model whose tokenizer is taken.
 OWN_TOKENIZER, TRAIN_TOKENIZER = "", "train"
