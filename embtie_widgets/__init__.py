@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from embtie_widgets.jobs.families import supported_families
     from embtie_widgets.jobs.gradient_calls import gradient_split
     from embtie_widgets.jobs.lens_calls import lens, load_lens, train_lens
+    from embtie_widgets.jobs.places import use_cluster
     from embtie_widgets.jobs.run import run
     from embtie_widgets.measures.alignment import align, align_pair
     from embtie_widgets.measures.cka import cka
@@ -103,6 +104,7 @@ _HOME = {
     "supported_families": "jobs.families",
     "train_lens": "jobs.lens_calls",
     "train_twins": "training.twins",
+    "use_cluster": "jobs.places",
 }
 
 __all__ = [
@@ -154,6 +156,7 @@ __all__ = [
     "supported_families",
     "train_lens",
     "train_twins",
+    "use_cluster",
 ]
 __version__ = "0.1.0"
 
