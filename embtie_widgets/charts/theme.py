@@ -4,7 +4,7 @@ One set of role colours serves both themes, so that a picture means the same in 
 never the only sign, each role has its dash and marker too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -44,7 +44,15 @@ class Mark:
         return _GLYPHS[self.symbol]
 
 
-_GLYPHS = {"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲"}
+_GLYPHS = {
+    "circle": "●",
+    "square": "■",
+    "diamond": "◆",
+    "triangle-up": "▲",
+    "triangle-down": "▼",
+    "star": "★",
+    "pentagon": "⬟",
+}
 ROLES = {
     "input": Mark("#2673d9", "dash", "square"),
     "output": Mark("#c9781a", "solid", "circle"),
@@ -76,6 +84,40 @@ def marks_of(tied: Sequence[str]) -> list[Mark]:
     """The marks of models by their words "tied", "untied" and the like; no two are the same."""
     marks = [MODELS["tied" if word == "tied" else "untied"] for word in tied]
     return [_NEUTRAL if mark in marks[:i] else mark for i, mark in enumerate(marks)]
+
+
+# What keeps an output matrix centred, or the logits small; in no role's colour.
+METHODS = {
+    "none": Mark("#7a828f", "solid", "circle"),
+    "mu-centering": Mark("#9a3df2", "10px,3px", "diamond"),
+    "mu-loss": Mark("#1e97d4", "6px,3px", "square"),
+    "z-loss": Mark("#e06106", "2px,3px", "triangle-up"),
+    "soft-cap": Mark("#8a6042", "9px,3px,2px,3px", "triangle-down"),
+    "coupled-adam": Mark("#be1ba3", "14px,3px,2px,3px,2px,3px", "star"),
+    "sgd": Mark("#a48e4f", "3px,6px", "pentagon"),
+}
+
+
+def method_marks(methods: Iterable[str]) -> dict[str, Mark]:
+    """The mark of each method; a name that is not known gets one that no other has taken."""
+    names = list(dict.fromkeys(methods))
+    found = {name: _together(name.split("+")) for name in names if _is_known(name)}
+    free = [mark for name, mark in METHODS.items() if name not in found]
+    others = [name for name in names if name not in found]
+    for place, name in enumerate(others):
+        found[name] = free[place] if place < len(free) else _NEUTRAL
+    return {name: found[name] for name in names}
+
+
+def _is_known(method: str) -> bool:
+    return all(part in METHODS for part in method.split("+"))
+
+
+def _together(parts: list[str]) -> Mark:
+    """Several methods at once: the colour of the first, the dash of the last, and a marker that no
+    single one has with that colour."""
+    middle = parts[1] if len(parts) > 2 else parts[-1]
+    return Mark(METHODS[parts[0]].color, METHODS[parts[-1]].dash, METHODS[middle].symbol)
 
 
 def template(theme: str) -> dict[str, Any]:

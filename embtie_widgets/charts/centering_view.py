@@ -1,0 +1,163 @@
+"""Which runs of a sweep over methods and learning rates are looked at, how, and by what names."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from embtie_widgets.charts.theme import Mark, method_marks
+from embtie_widgets.results.centering import RUNNING, CenteringReport, CenteringRun
+
+TYING = {"untied": False, "tied": True}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A curve of a run: its name, what it says, and a level worth seeing, with its words."""
+
+    label: str
+    says: str
+    level: float | None = None
+    level_words: str = ""
+
+
+QUANTITIES = {
+    "loss": Quantity(
+        "loss, nats",
+        "What the model does not know of the next token, on the batch of the step.",
+    ),
+    "logit_mean": Quantity(
+        "mean logit",
+        "The mean of a position's logits over the vocabulary: what all tokens have in common, and "
+        "what the softmax cannot see.",
+        0.0,
+    ),
+    "logit_max": Quantity(
+        "largest |logit|",
+        "The largest magnitude of a position's logits, before any cap.",
+    ),
+    "logit_std": Quantity(
+        "spread of the logits",
+        "The standard deviation of a position's logits over the vocabulary: what tells tokens "
+        "apart.",
+    ),
+    "mu_output": Quantity(
+        "length of the mean row, |μ|",
+        "The length of the mean row of the output matrix.",
+    ),
+    "common_fraction": Quantity(
+        "common share of the logits",
+        "Which share of the logits' mean square is common to all tokens: 0 none, 1 all of it.",
+    ),
+    "row_norm_output": Quantity(
+        "mean length of a row",
+        "The mean length of a row of the output matrix.",
+    ),
+    "bound_ratio": Quantity(
+        "B-ratio",
+        "How far rows reach along μ after centring, against before. Below 1 centring narrows the "
+        "range of the logits, above 1 it widens it.",
+        1.0,
+        "above: centring widens the range",
+    ),
+    "logit_mean_spread": Quantity(
+        "spread of the mean logit",
+        "The standard deviation, over positions, of their mean logits.",
+    ),
+    "gradient_norm": Quantity("length of the gradient", "Of the whole gradient, before clipping."),
+    "mu_input": Quantity(
+        "length of the input's mean row",
+        "The length of the mean row of the input matrix; of a tied model it is that of the output.",
+    ),
+}
+USUAL = tuple(QUANTITIES)[:8]
+LOSS_ALONE = "held_loss"
+"""The loss on text held out: no curve, a number of each run."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Which runs are drawn side by side, and how.
+
+    lr, size, seed  those they have in common; None for the most telling ones
+    tying           "untied", "tied", or "" for both
+    curves          names of QUANTITIES, each a picture of its own
+    log             whether large and small numbers are seen at once, zero and below included
+    """
+
+    lr: float | None = None
+    size: str | None = None
+    seed: int | None = None
+    tying: str = ""
+    curves: tuple[str, ...] = USUAL
+    log: bool = False
+
+
+def fitting(result: CenteringReport | None, view: View) -> View:
+    """The view with a rate, size and seed that this result has runs of."""
+    runs = () if result is None else result.runs
+    wanted = [_is(view, name) for name in ("size", "lr", "seed")]
+    held: Iterable[CenteringRun] = [run for run in runs if run.curves] or runs
+    for keeps in wanted:
+        held = [run for run in held if keeps(run)] or held
+    one = max(held, key=lambda run: (run.state == RUNNING, run.lr), default=None)
+    return view if one is None else replace(view, lr=one.lr, size=one.size, seed=one.seed)
+
+
+def _is(view: View, name: str) -> Callable[[CenteringRun], bool]:
+    asked = getattr(view, name)
+    return lambda run: asked is None or getattr(run, name) == asked
+
+
+def side_by_side(result: CenteringReport | None, view: View) -> list[CenteringRun]:
+    """The runs of a view's rate, size, seed and tying, with curves or without."""
+    view = fitting(result, view)
+    return [
+        run
+        for run in () if result is None else result.runs
+        if (run.lr, run.size, run.seed) == (view.lr, view.size, view.seed)
+        and (not view.tying or run.tied in (None, TYING[view.tying]))
+    ]
+
+
+def choices(result: CenteringReport | None, name: str) -> list[tuple[str, Any]]:
+    """Words and value of what a control can choose: name is "lr", "size", "seed" or "tying"."""
+    runs = () if result is None else result.runs
+    if name == "tying":
+        known = [word for word, tied in TYING.items() if any(run.tied is tied for run in runs)]
+        return [("both", ""), *((word, word) for word in known)] if len(known) > 1 else []
+    found = list(dict.fromkeys(getattr(run, name) for run in runs))
+    if name == "lr":
+        return [(rate(value), value) for value in sorted(found)]
+    return [(str(value), value) for value in found if value not in ("", None)]
+
+
+def quantities_of(result: CenteringReport | None) -> list[str]:
+    """The curves that some run has."""
+    runs = () if result is None else result.runs
+    return [name for name in QUANTITIES if any(run.knows(name) for run in runs)]
+
+
+def marks_of(runs: Iterable[CenteringRun]) -> dict[str, Mark]:
+    """Colour, dash and marker of each method."""
+    return method_marks(run.method for run in runs)
+
+
+def key_of(run: CenteringRun) -> str:
+    """A run by a name that a link can carry, the same from result to result."""
+    tied = {True: "tied", False: "untied", None: ""}[run.tied]
+    weight = "" if run.coefficient is None else f"{run.coefficient:g}"
+    seed = "" if run.seed is None else str(run.seed)
+    return "/".join((run.size, tied, run.method, weight, f"{run.lr:g}", seed))
+
+
+def run_of(result: CenteringReport | None, key: str) -> CenteringRun | None:
+    """The run of that name, where there is one."""
+    runs = () if result is None else result.runs
+    return next((run for run in runs if key_of(run) == key), None)
+
+
+def rate(lr: float) -> str:
+    """A learning rate or a coefficient as it is read: 0.003, 1e-4."""
+    return f"{lr:g}" if lr == 0 or lr >= 1e-3 else np.format_float_scientific(lr, trim="-", exp_digits=1)

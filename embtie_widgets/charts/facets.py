@@ -1,0 +1,99 @@
+"""Small charts in a grid: beside one another where there is room, in one column where there is not.
+
+A figure with a part "narrow" has there what its layout takes instead in a narrow box.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+_SPACE = 0.075  # of the width, between two columns
+
+
+@dataclass(frozen=True)
+class Facets:
+    """The places of small charts, row by row from the top.
+
+    count, columns  how many there are, and how many side by side
+    height, gap     of each chart and between two rows, in pixels
+    above, below    what stands around all of them, in pixels
+    """
+
+    count: int
+    columns: int = 2
+    height: int = 170
+    gap: int = 52
+    above: int = 70
+    below: int = 60
+
+    @property
+    def narrow(self) -> "Facets":
+        """The same in one column."""
+        return replace(self, columns=1)
+
+    @property
+    def rows(self) -> int:
+        """How many stand one above the other."""
+        return max(-(-self.count // self.columns), 1)
+
+    @property
+    def whole(self) -> int:
+        """The height of the figure."""
+        return self._inside + self.above + self.below
+
+    def is_lowest(self, place: int) -> bool:
+        """Whether no chart stands below it."""
+        return place + self.columns >= self.count
+
+    def across(self, place: int) -> list[float]:
+        """From where to where it reaches in the width, 0 to 1."""
+        wide = (1 - _SPACE * (self.columns - 1)) / self.columns
+        left = (place % self.columns) * (wide + _SPACE)
+        return [left, min(left + wide, 1.0)]
+
+    def up(self, place: int) -> list[float]:
+        """From where to where it reaches in the height, 0 to 1."""
+        top = self._inside - (place // self.columns) * (self.height + self.gap)
+        return [max(top - self.height, 0) / self._inside, top / self._inside]
+
+    @property
+    def _inside(self) -> int:
+        return self.rows * self.height + (self.rows - 1) * self.gap
+
+    def layout(self, across: dict[str, Any], ups: list[dict[str, Any]]) -> dict[str, Any]:
+        """Height and axes: `across` is the one that all charts share, `ups` has one for each."""
+        title = across.get("title")
+        found: dict[str, Any] = {"height": self.whole}
+        for place, up in enumerate(ups):
+            name = suffix(place)
+            low = self.is_lowest(place)
+            found[f"xaxis{name}"] = across | {
+                "anchor": f"y{name}",
+                "domain": self.across(place),
+                "showticklabels": low,
+                "title": title if low else {"text": ""},
+                **({"matches": "x"} if place else {}),
+            }
+            found[f"yaxis{name}"] = up | {"anchor": f"x{name}", "domain": self.up(place)}
+        return found
+
+
+def suffix(place: int) -> str:
+    """What plotly appends to the names of the axes of a chart, counted from 0."""
+    return "" if place == 0 else str(place + 1)
+
+
+def heading(place: int, text: str) -> dict[str, Any]:
+    """The name of a small chart, above it on the left."""
+    name = suffix(place)
+    return {
+        "xref": f"x{name} domain",
+        "yref": f"y{name} domain",
+        "x": 0,
+        "y": 1,
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "yshift": 5,
+        "text": f"<b>{text}</b>",
+        "font": {"size": 13},
+        "showarrow": False,
+    }
