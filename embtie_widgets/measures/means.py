@@ -25,7 +25,7 @@ _ROUNDING = 0.25
 _STAGE = "finding the mean row"
 
 
-def center(matrix: Any, *, rows: str = "tokens") -> Any:
+def center(matrix: Any, *, rows: str = "tokens", progress: Progress = silent) -> Any:
     """A copy of `matrix` (V, d) without its mean row, in its own type; a tensor stays a tensor.
 
     Subtracted in float64.  Rows that take no part in the mean stay as they are.  Of an untied
@@ -33,11 +33,12 @@ def center(matrix: Any, *, rows: str = "tokens") -> Any:
     not under a soft-cap, which comes after; of a tied one it moves the inputs as well.
     """
     values = as_matrix(matrix)
-    norms, _ = survey(values)
+    norms, _ = survey(values, progress)
     taken = _taken(norms, rows)
-    high, low = _mean(values, taken)
+    high, low = _mean(values, taken, progress)
     out = torch.empty_like(values, memory_format=torch.contiguous_format)
     for start in range(0, len(values), BLOCK):
+        progress("taking the mean row off", start, len(values))
         part = values[start : start + BLOCK].cpu().double()
         moved = part.sub(high).sub(low)
         # Below this an entry is what is left of the rounding of its mean.
