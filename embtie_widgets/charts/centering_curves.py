@@ -15,12 +15,9 @@ from embtie_widgets.charts.centering_view import (
 )
 from embtie_widgets.charts.facets import Facets, heading, suffix
 from embtie_widgets.charts.figures import plain
-from embtie_widgets.charts.shapes import ABOVE, Vector, faint
-from embtie_widgets.charts.theme import Mark, mark_of
+from embtie_widgets.charts.shapes import ABOVE, Vector
+from embtie_widgets.charts.theme import mark_of
 from embtie_widgets.results.centering import (
-    DIVERGED,
-    FAILED,
-    RUNNING,
     CenteringReport,
     CenteringRun,
 )

@@ -112,10 +112,10 @@ def _is(view: View, name: str) -> Callable[[CenteringRun], bool]:
 
 def side_by_side(result: CenteringReport | None, view: View) -> list[CenteringRun]:
     """The runs of a view's rate, size, seed and tying, with curves or without."""
-    view = fitting(result, view)
+    view, runs = fitting(result, view), () if result is None else result.runs
     return [
         run
-        for run in () if result is None else result.runs
+        for run in runs
         if (run.lr, run.size, run.seed) == (view.lr, view.size, view.seed)
         and (not view.tying or run.tied in (None, TYING[view.tying]))
     ]
@@ -160,4 +160,5 @@ def run_of(result: CenteringReport | None, key: str) -> CenteringRun | None:
 
 def rate(lr: float) -> str:
     """A learning rate or a coefficient as it is read: 0.003, 1e-4."""
-    return f"{lr:g}" if lr == 0 or lr >= 1e-3 else np.format_float_scientific(lr, trim="-", exp_digits=1)
+    small = 0 < lr < 1e-3
+    return np.format_float_scientific(lr, trim="-", exp_digits=1) if small else f"{lr:g}"
