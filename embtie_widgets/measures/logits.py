@@ -41,7 +41,7 @@ def logit_sums(logits: Tensor) -> Tensor:
     fine = torch.float32 if rows.device.type == "mps" else torch.float64
     total = torch.zeros(SUMS, device=rows.device, dtype=fine)
     for block in in_blocks(rows) if len(rows) else ():
-        total += _sums(block.to(wide(block)), fine)
+        total += _sums(block.to(wide_type(block)), fine)
     return total
 
 
@@ -84,7 +84,9 @@ def matrix_means(matrix: Tensor, tokens: Any = None, role: str = "output") -> di
     Agrees with `mean_share` to the rounding of float32; a matrix that is not finite gives NaN.
     """
     rows = matrix.detach()
-    lengths = torch.cat([torch.linalg.vector_norm(r.to(wide(r)), dim=1) for r in in_blocks(rows)])
+    lengths = torch.cat(
+        [torch.linalg.vector_norm(r.to(wide_type(r)), dim=1) for r in in_blocks(rows)]
+    )
     taken = _taken(lengths, tokens)
     kept = taken.sum().clamp(min=1)
     total, of_others = _column_sums(rows, taken)
@@ -120,7 +122,7 @@ def _taken(lengths: Tensor, tokens: Any) -> Tensor:
 
 def _column_sums(rows: Tensor, taken: Tensor) -> tuple[Tensor, Tensor]:
     """(d,) of the rows that count, and of the others."""
-    total = torch.zeros(2, rows.shape[1], device=rows.device, dtype=wide(rows))
+    total = torch.zeros(2, rows.shape[1], device=rows.device, dtype=wide_type(rows))
     start = 0
     for block in in_blocks(rows):
         here = taken[start : start + len(block), None]
@@ -136,6 +138,6 @@ def in_blocks(rows: Tensor) -> tuple[Tensor, ...]:
     return torch.split(rows, max(1, AT_ONCE // max(1, rows.shape[1])))
 
 
-def wide(values: Tensor) -> torch.dtype:
+def wide_type(values: Tensor) -> torch.dtype:
     """float32 for what is narrower."""
     return torch.float64 if values.dtype == torch.float64 else torch.float32

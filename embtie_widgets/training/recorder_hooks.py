@@ -25,9 +25,9 @@ from torch import Tensor, nn
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.gradient import scatter_rows
+from embtie_widgets.measures.logits import SUMS, in_blocks, logit_sums
 from embtie_widgets.sources.live import matrices_of
 
-_AT_ONCE = 2**20  # logits in a block
 _FARTHEST = 32  # nodes of the graph between an embedding's output and its lookup
 _WHOLE = "Record a training that keeps whole matrices on each device (plain or DDP)."
 
@@ -114,9 +114,8 @@ class StepCapture:
     loss            of the model's own loss
     Sums:
     proxy           squared norm of the gradient at the lookups
-    logits          (3,) count, sum and sum of squares of the logits
+    logits          (SUMS,) of `measures.logits.logit_sums`
     Others:
-    largest         the largest logit
     seen            (V,) which tokens stood in the batch
     calls           how often the head and the loss were seen, and each parameter's gradient
     scale           what a GradScaler had multiplied the loss by
@@ -137,7 +136,7 @@ class StepCapture:
         self.whole = {role: new(p.shape) for role, p in matrices.trained().items()}
         self.input_product, self.output_product = new(rows), new(rows)
         self.loss, self.proxy = new(()), new((), dtype=self.fine)
-        self.logits, self.largest = new(3, dtype=self.fine), new(()) - torch.inf
+        self.logits = new(SUMS, dtype=self.fine)
         self.seen = new(rows, dtype=torch.bool)
         # A generator of its own: the training's random numbers stay what they are.
         drawn = torch.Generator().manual_seed(seed)
@@ -205,16 +204,12 @@ class StepCapture:
         self.calls["head"] += 1
         self.rough = self.rough or output.dtype.itemsize < 4
         along = (hidden.detach().to(self.dtype) @ self.probe).reshape(-1)
-        for block in _blocks(output.detach()):
-            flat = block.to(self.dtype).reshape(-1)
-            count = torch.full_like(flat[0], len(flat))
-            self.logits += torch.stack([count, flat.sum(), torch.dot(flat, flat)])
-            self.largest = torch.maximum(self.largest, flat.max())
+        self.logits += logit_sums(output)
         output.register_hook(partial(self._logit_gradients, along))
 
     @_caught
     def _logit_gradients(self, along: Tensor, gradient: Tensor) -> None:
-        blocks = _blocks(gradient)
+        blocks = in_blocks(gradient.reshape(-1, gradient.shape[-1]))
         for block, part in zip(blocks, along.split(len(blocks[0])), strict=True):
             self.output_product += block.to(self.dtype).T @ part
 
@@ -246,9 +241,3 @@ def _lookup_of(node: Any) -> Any:
         "The embedding's lookup is not found in the graph of the step.",
         "Record a model whose embedding is a torch.nn.Embedding that is not compiled.",
     )
-
-
-def _blocks(scores: Tensor) -> tuple[Tensor, ...]:
-    """Scores (..., V) as rows (n, V), in blocks."""
-    rows = scores.reshape(-1, scores.shape[-1])
-    return torch.split(rows, max(1, _AT_ONCE // max(1, rows.shape[1])))

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from embtie_widgets.measures.gradient import Products, flow_numbers, row_products
+from embtie_widgets.measures.logits import in_blocks, wide_type
 from embtie_widgets.training.recorder_hooks import StepCapture
 
-_AT_ONCE = 2**20  # numbers of a matrix in a block
 _TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3}
 _ROUGH = 0.1  # of a matrix or a head in half precision
 
@@ -73,65 +73,37 @@ def wrong_parts(check: float, caught: StepCapture) -> str:
     return ""
 
 
-def logit_numbers(caught: StepCapture) -> dict[str, float]:
-    """Mean, standard deviation and largest of the head's logits, all positions alike."""
-    count, total, squares = caught.logits.tolist()
-    if not count:
-        return {}
-    mean = total / count
-    return {
-        "logit_mean": mean,
-        "logit_std": math.sqrt(max(squares / count - mean**2, 0.0)),
-        "logit_max": float(caught.largest),
-    }
-
-
 def gradient_numbers(parts: tuple[Tensor, Tensor], proxy: float) -> tuple[Products, dict[str, Any]]:
     """Products of the rows, and the curves that the parts decide."""
     products = row_products(*parts)
     return products, dict(flow_numbers(products, proxy))
 
 
-def matrix_numbers(
+def turn_numbers(
     now: Mapping[str, Tensor], first: Mapping[str, Tensor], before: Mapping[str, Tensor]
 ) -> dict[str, float]:
-    """Of the matrices (V, d) by role: length of the mean row, mean length of a row, and the mean
-    cosine of the rows with those of the first and of the previous checkpoint.
+    """Of the matrices (V, d) by role: the mean cosine of the rows with those of the first and of
+    the previous checkpoint.
 
     In float32 on the matrix's own device: `measures.drift` does the same in float64 for checkpoints
     on disk, which would be too slow within a training.
     """
     found: dict[str, float] = {}
     for role, matrix in now.items():
-        rows = matrix.detach()
-        found[f"mu_{role}"] = float(torch.linalg.vector_norm(rows.mean(0, dtype=_wide(rows))))
-        found[f"row_norm_{role}"] = float(_lengths(rows).mean())
         for what, other in (("first", first[role]), ("previous", before[role])):
-            found[f"{role}_to_{what}"] = mean_cosine(rows, other)
+            found[f"{role}_to_{what}"] = mean_cosine(matrix.detach(), other)
     return found
 
 
 def mean_cosine(a: Tensor, b: Tensor) -> float:
     """Mean over the rows of `a` and `b` (V, d) that have a direction in both; NaN without any."""
-    found = torch.cat([_cosines(*pair) for pair in zip(_blocks(a), _blocks(b), strict=True)])
+    found = torch.cat([_cosines(*pair) for pair in zip(in_blocks(a), in_blocks(b), strict=True)])
     return float(found.nanmean())
 
 
 def _cosines(a: Tensor, b: Tensor) -> Tensor:
-    wide = _wide(a)
+    wide = wide_type(a)
     a, b = a.to(wide), b.to(a.device, wide)
     lengths = torch.linalg.vector_norm(a, dim=1) * torch.linalg.vector_norm(b, dim=1)
     found: Tensor = torch.linalg.vecdot(a, b) / lengths
     return found
-
-
-def _lengths(rows: Tensor) -> Tensor:
-    return torch.cat([torch.linalg.vector_norm(r.to(_wide(r)), dim=1) for r in _blocks(rows)])
-
-
-def _blocks(rows: Tensor) -> tuple[Tensor, ...]:
-    return torch.split(rows, max(1, _AT_ONCE // max(1, rows.shape[1])))
-
-
-def _wide(rows: Tensor) -> torch.dtype:
-    return torch.float64 if rows.dtype == torch.float64 else torch.float32

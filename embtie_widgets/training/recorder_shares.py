@@ -77,7 +77,6 @@ def share(caught: StepCapture, loss: Tensor) -> Tensor:
     for total in (caught.proxy, caught.logits):
         distributed.all_reduce(total)
     caught.proxy /= n**2  # squares of gradients of the mean
-    distributed.all_reduce(caught.largest, distributed.ReduceOp.MAX)
     seen = caught.seen.to(torch.uint8)
     distributed.all_reduce(seen, distributed.ReduceOp.MAX)
     caught.seen = seen.bool()

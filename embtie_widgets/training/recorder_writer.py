@@ -14,9 +14,11 @@ from torch import Tensor
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.hashing import tensor_hash
 from embtie_widgets.measures.gradient import Products, band_numbers, row_numbers
+from embtie_widgets.measures.logits import numbers_of_sums
 from embtie_widgets.results.groups import BANDS, band_places
 from embtie_widgets.sources.tokens import read_vocabulary
 from embtie_widgets.training import recorder_numbers as numbers
+from embtie_widgets.training.logit_recorder import end_numbers
 from embtie_widgets.training.recorder_hooks import Matrices, StepCapture
 from embtie_widgets.training.recorder_plan import Plan
 from embtie_widgets.training.run_store import RUNNING, RunStore, is_run
@@ -42,6 +44,8 @@ class RunWriter:
         self._products: Products | None = None
         self._times = torch.zeros(len(matrices.input), dtype=torch.int64)
         self._summed = 0
+        self._tokens = self._read_tokens()
+        self._real = self._of_tokens()
         known = _latest(plan.folder) if done else None
         if known is not None and self._fits(known):
             self.store = self._reopened(known, done, of)
@@ -66,7 +70,7 @@ class RunWriter:
         if caught is not None:
             row["check"] = numbers.check_of(caught)
             wrong = numbers.wrong_parts(row["check"], caught)
-            row |= ({} if wrong else self._parts(caught)) | numbers.logit_numbers(caught)
+            row |= ({} if wrong else self._parts(caught)) | numbers_of_sums(caught.logits)
         row |= self._of_matrices()
         row["since"] = step - 1 - self.kept
         self.store.append(row)
@@ -103,10 +107,11 @@ class RunWriter:
         now = self._now()
         if self.matrices.tied:
             del now["output"]
-        found = numbers.matrix_numbers(now, self._first, self._before)
+        found = numbers.turn_numbers(now, self._first, self._before)
         if self.matrices.tied:  # what one is the other is
             found |= {name.replace("input", "output"): value for name, value in found.items()}
-        return found
+            now["output"] = now["input"]
+        return found | end_numbers(now["input"], now.get("output"), self._real)
 
     def _now(self) -> dict[str, Tensor]:
         E, U = self.matrices.input, self.matrices.output
@@ -142,7 +147,7 @@ class RunWriter:
             device=str(self.matrices.input.device),
         )
         _save_config(model, store.folder)
-        store.save_rows({}, counts=self.plan.counts, tokens=self._tokens())
+        store.save_rows({}, counts=self.plan.counts, tokens=self._tokens)
         return store
 
     def _hashes(self) -> dict[str, str]:
@@ -164,7 +169,12 @@ class RunWriter:
             "torch": torch.__version__,
         }
 
-    def _tokens(self) -> list[bytes | None] | None:
+    def _of_tokens(self) -> Tensor | None:
+        """(V,) which rows are of real tokens; None where nobody has said so."""
+        real = torch.tensor([token is not None for token in self._tokens or ()])
+        return real.to(self.matrices.input.device) if bool(real.any()) else None
+
+    def _read_tokens(self) -> list[bytes | None] | None:
         if self.plan.tokens is None:
             return None
         try:

@@ -14,9 +14,12 @@ from transformers import TrainerCallback
 
 import embtie_widgets as ew
 from embtie_widgets.measures.gradient_split import gradient_split
+from embtie_widgets.measures.logits import logit_numbers
 from embtie_widgets.measures.means import mean_share
+from embtie_widgets.results import centering
 from embtie_widgets.results.gradient import CURVES
 from embtie_widgets.results.groups import BANDS
+from embtie_widgets.training.logit_recorder import end_numbers
 from embtie_widgets.training.recorder import RunRecorder
 from embtie_widgets.training.run_store import RunStore
 from tests.training.recorder_models import (
@@ -123,8 +126,32 @@ def test_logits_are_described(tmp_path: Path) -> None:
     store, _ = train(model, tmp_path / "run", steps=1)
     row = store.rows()[0]
     assert row["logit_mean"] == pytest.approx(float(logits.mean()), abs=1e-5)
-    assert row["logit_std"] == pytest.approx(float(logits.std(correction=0)), rel=1e-4)
-    assert row["logit_max"] == pytest.approx(float(logits.max()), rel=1e-5)
+    assert row["logit_std"] == pytest.approx(float(logits.std(-1, correction=0).mean()), rel=1e-4)
+    assert row["logit_max"] == pytest.approx(float(logits.abs().amax(-1).mean()), rel=1e-5)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_logits_and_means_are_those_that_runs_trained_here_log(tmp_path: Path, tied: bool) -> None:
+    model, ids = model_of("gemma2", tied=tied), ids_of(seed=1)
+    with torch.no_grad():
+        hidden = model.model(input_ids=ids).last_hidden_state
+        before_the_cap = model.lm_head(hidden)
+    E, U = (end().weight for end in (model.get_input_embeddings, model.get_output_embeddings))
+    wanted = logit_numbers(before_the_cap) | end_numbers(E, U, None)
+    assert set(wanted) > set(centering.CURVES) - {"step", "loss", "lr", "gradient_norm"}
+    store, _ = train(model, tmp_path / "run", steps=1)
+    row = store.rows()[0]
+    assert {name: row[name] for name in wanted} == pytest.approx(wanted, rel=1e-4)
+
+
+def test_rows_without_token_take_no_part_in_the_mean(tmp_path: Path) -> None:
+    tokens = [b"%d" % i for i in range(50)] + [None] * 10
+    model = model_of()
+    wanted = mean_share(model.get_output_embeddings().weight[:50].detach().clone())
+    store, _ = train(model, tmp_path / "run", steps=1, tokens=tokens)
+    row = store.rows()[0]
+    assert row["mu_output"] == pytest.approx(wanted.length, rel=1e-5)
+    assert row["mu_output_all"] != pytest.approx(wanted.length, rel=1e-3)
 
 
 def test_checkpoints_double_their_distance_unless_steps_are_named(tmp_path: Path) -> None:

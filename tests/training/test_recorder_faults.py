@@ -30,7 +30,7 @@ FAULTS: dict[str, Callable[[Patch], None]] = {
     "a full disk, for the manifest": lambda p: p.setattr(RunStore, "set_state", full_disk),
     "rows of tokens": lambda p: p.setattr(RunStore, "save_rows", full_disk),
     "arming": lambda p: p.setattr(StepCapture, "_hook_up", broken),
-    "in the numbers": lambda p: p.setattr(recorder_numbers, "matrix_numbers", broken),
+    "in the numbers": lambda p: p.setattr(recorder_numbers, "turn_numbers", broken),
     "in a forward hook": lambda p: p.setattr(
         "embtie_widgets.training.recorder_hooks._lookup_of", broken
     ),
