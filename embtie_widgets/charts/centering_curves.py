@@ -7,10 +7,10 @@ import numpy as np
 from embtie_widgets.charts.centering_view import (
     QUANTITIES,
     View,
+    called,
     fitting,
     marks_of,
     quantities_of,
-    rate,
     side_by_side,
 )
 from embtie_widgets.charts.facets import Facets, heading, suffix
@@ -24,13 +24,6 @@ from embtie_widgets.results.centering import (
 from embtie_widgets.results.gradient import trailing_mean
 
 SMOOTH = 20
-METHOD_WORDS = {
-    "none": "baseline",
-    "mu-centering": "μ-centering",
-    "mu-loss": "μ-loss",
-    "coupled-adam": "Coupled Adam",
-    "sgd": "plain SGD",
-}
 _MOST_POINTS = 1_000
 _UNITS = {  # on a stretched axis what is below is drawn to scale, what is above by its logarithm
     "logit_mean": 1.0,
@@ -80,16 +73,6 @@ def _drawn(result: CenteringReport | None, view: View) -> list[str]:
     return [name for name in view.curves if name in known] or list(view.curves)
 
 
-def called(runs: list[CenteringRun], run: CenteringRun) -> str:
-    """A run among others of its rate: the method, and what else is needed to tell it."""
-    method = " + ".join(METHOD_WORDS.get(part, part) for part in run.method.split("+"))
-    weights = {one.coefficient for one in runs if one.method == run.method}
-    weight = f" {rate(run.coefficient)}" if len(weights) > 1 and run.coefficient else ""
-    ties = {one.tied for one in runs}
-    tied = {True: ", tied", False: ", untied", None: ""}[run.tied] if len(ties) > 1 else ""
-    return plain(f"{method}{weight}{tied}")
-
-
 def _curve(
     runs: list[CenteringRun], run: CenteringRun, name: str, place: int, view: View
 ) -> list[_Trace]:
@@ -98,7 +81,7 @@ def _curve(
     steps, values = _values(run, name)
     mark, axis = marks_of(runs)[run.method], suffix(place)
     shown = _stretched(values, name) if view.log else values
-    called_ = called(runs, run)
+    called_ = plain(called(run, runs))
     trace = {
         "type": "scatter",
         "name": called_,

@@ -1,5 +1,6 @@
 """Which runs of a sweep over methods and learning rates are looked at, how, and by what names."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -72,8 +73,15 @@ QUANTITIES = {
     ),
 }
 USUAL = tuple(QUANTITIES)[:8]
-LOSS_ALONE = "held_loss"
+HELD_LOSS = "held_loss"
 """The loss on text held out: no curve, a number of each run."""
+METHOD_WORDS = {
+    "none": "baseline",
+    "mu-centering": "μ-centering",
+    "mu-loss": "μ-loss",
+    "coupled-adam": "Coupled Adam",
+    "sgd": "plain SGD",
+}
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,45 @@ def quantities_of(result: CenteringReport | None) -> list[str]:
 def marks_of(runs: Iterable[CenteringRun]) -> dict[str, Mark]:
     """Colour, dash and marker of each method."""
     return method_marks(run.method for run in runs)
+
+
+def number_of(run: CenteringRun, name: str) -> float:
+    """HELD_LOSS or the value of a curve at a run's end; NaN where it is not known."""
+    return run.loss if name == HELD_LOSS else run.numbers.get(name, math.nan)
+
+
+def measures_of(result: CenteringReport | None) -> list[tuple[str, str]]:
+    """Words and name of each number that some run has at its end."""
+    runs = () if result is None else result.runs
+    labels = {HELD_LOSS: "loss held out, nats"} | {n: q.label for n, q in QUANTITIES.items()}
+    labels["loss"] = "loss in training, nats"
+    return [
+        (label, name)
+        for name, label in labels.items()
+        if any(math.isfinite(number_of(run, name)) for run in runs)
+    ]
+
+
+def measured(result: CenteringReport | None, name: str) -> str:
+    """The number of that name, or the first that is known where this one is not."""
+    known = [one for _, one in measures_of(result)]
+    return name if name in known else next(iter(known), name)
+
+
+def method_words(method: str) -> str:
+    """A method as it is read; a name that is not ours as the record has it."""
+    return " + ".join(METHOD_WORDS.get(part, part) for part in method.split("+"))
+
+
+def called(run: CenteringRun, among: Iterable[CenteringRun]) -> str:
+    """A run among others: its method, and what else of coefficient and tying is needed."""
+    among = list(among)
+    weights = {one.coefficient for one in among if one.method == run.method}
+    known = len(weights) > 1 and run.coefficient is not None
+    weight = f" {rate(run.coefficient)}" if known and run.coefficient is not None else ""
+    ties = {one.tied for one in among}
+    tied = {True: ", tied", False: ", untied", None: ""}[run.tied] if len(ties) > 1 else ""
+    return f"{method_words(run.method)}{weight}{tied}"
 
 
 def key_of(run: CenteringRun) -> str:

@@ -1,0 +1,396 @@
+"""A sweep as a heat map: a line for each method, a column for each learning rate, a cell for each
+run.
+
+The colour and the number of a cell are those of the chosen quantity; a run that has none stands
+there with a sign and a word for its state.
+"""
+
+import math
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from embtie_widgets.charts.centering_view import (
+    HELD_LOSS,
+    QUANTITIES,
+    called,
+    key_of,
+    measured,
+    number_of,
+    rate,
+)
+from embtie_widgets.charts.facets import suffix
+from embtie_widgets.charts.figures import plain
+from embtie_widgets.results.centering import (
+    DIVERGED,
+    DONE,
+    FAILED,
+    MISSING,
+    RUNNING,
+    WAITING,
+    CenteringReport,
+    CenteringRun,
+)
+
+LOSSES = (HELD_LOSS, "loss")
+SIGNS = {DIVERGED: "✕", FAILED: "!", MISSING: "–", WAITING: "…", RUNNING: "▶"}
+_WASH = {DIVERGED: 0.78, FAILED: 0.3, MISSING: 0.0, WAITING: 0.08, RUNNING: 0.14}
+_RED, _GREY, _FRAME = "214,69,69", "122,130,143", "#3b8fd6"
+_ROW, _GAP, _ABOVE, _BELOW = 32, 40, 40, 60  # pixels
+_LEAST = 0.005  # nats: so far above the best a colour begins
+_STRONGEST = 0.62  # of a cell's colour, so that words on it can be read
+_NUMBERS = ("logit_mean", "logit_max", "logit_std", "mu_output", "common_fraction", "bound_ratio")
+_Trace = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The lines of one size and tying: their names, and in each the run at every rate, or None."""
+
+    title: str
+    names: tuple[str, ...]
+    rows: tuple[tuple[CenteringRun | None, ...], ...]
+
+    @property
+    def runs(self) -> list[CenteringRun]:
+        """Every run in it."""
+        return [run for row in self.rows for run in row if run is not None]
+
+
+def blocks(result: CenteringReport | None) -> list[Block]:
+    """All runs of a result, one block for each size and tying."""
+    runs = () if result is None else result.runs
+    order = list(dict.fromkeys((run.size, run.tied) for run in runs))
+    return [
+        _block(result, size, tied, [run for run in runs if (run.size, run.tied) == (size, tied)])
+        for size, tied in order
+        if result is not None
+    ]
+
+
+def _block(
+    result: CenteringReport, size: str, tied: bool | None, runs: list[CenteringRun]
+) -> Block:
+    rates = result.rates
+    lines = list(_lines(runs))
+    words = {True: "tied", False: "untied", None: ""}[tied]
+    seeds = len({run.seed for run in runs}) > 1
+    return Block(
+        title=", ".join(part for part in (size, words) if part),
+        names=tuple(_name(next(iter(line.values())), runs, seeds) for line in lines),
+        rows=tuple(tuple(line.get(lr) for lr in rates) for line in lines),
+    )
+
+
+def _lines(runs: list[CenteringRun]) -> Iterator[dict[float, CenteringRun]]:
+    """Runs by rate; two that are told apart by nothing stand in lines of their own."""
+    order = list(dict.fromkeys(run.group for run in runs))
+    ranked = sorted(runs, key=lambda run: order.index(run.group))
+    for _, group in groupby(ranked, key=lambda run: run.group):
+        lines: list[dict[float, CenteringRun]] = []
+        for run in group:
+            free = next((line for line in lines if run.lr not in line), None)
+            if free is None:
+                lines.append(free := {})
+            free[run.lr] = run
+        yield from lines
+
+
+def _name(run: CenteringRun, among: list[CenteringRun], seeds: bool) -> str:
+    seed = f", seed {run.seed}" if seeds and run.seed is not None else ""
+    return plain(f"{called(run, among)}{seed}")
+
+
+def run_at(
+    result: CenteringReport | None, trace: int, place: tuple[int, ...]
+) -> CenteringRun | None:
+    """The run in the cell that was clicked; a figure tells the trace, and row and column in it."""
+    found = blocks(result)
+    if len(place) != 2 or trace // 2 >= len(found):
+        return None
+    row, column = place
+    rows = found[trace // 2].rows
+    return rows[row][column] if row < len(rows) and column < len(rows[row]) else None
+
+
+def spec(
+    result: CenteringReport | None, measure: str = HELD_LOSS, chosen: str = ""
+) -> dict[str, Any]:
+    """The heat map in plotly's terms; `chosen` is the key of a run that gets a frame.
+
+    Traces 2 i and 2 i + 1 are the values and the states of block i.
+    """
+    measure, found = measured(result, measure), blocks(result)
+    scale = _scale(found, measure)
+    traces = [
+        trace
+        for place, block in enumerate(found)
+        for trace in (_values(block, place, measure, scale), _states(block, place))
+    ]
+    return {"data": traces, "layout": _layout(result, found, measure, chosen)}
+
+
+# Cells.
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """From a number to the strength of its colour, and the numbers beside the scale."""
+
+    best: dict[str, float]
+    highest: float
+    ticks: list[tuple[float, str]]
+
+    def of(self, run: CenteringRun, measure: str) -> float:
+        value = number_of(run, measure)
+        if measure in LOSSES:
+            return math.log10(max(value - self.best.get(run.size, value), 0) + _LEAST)
+        return math.asinh(abs(value))
+
+
+def _scale(found: list[Block], measure: str) -> _Scale:
+    known = [(run, number_of(run, measure)) for block in found for run in _told(block, measure)]
+    best: dict[str, float] = {}
+    for run, value in known:
+        best[run.size] = min(value, best.get(run.size, math.inf))
+    if measure in LOSSES:
+        most = max((value - best[run.size] for run, value in known), default=1.0)
+        steps = [s for s in (0.01, 0.1, 1.0, 10.0) if s <= max(most, 0.1)]
+        ticks = [
+            (math.log10(_LEAST), "best"),
+            *((math.log10(s + _LEAST), f"+{s:g}") for s in steps),
+        ]
+        return _Scale(best, math.log10(max(most, 0.1) + _LEAST), ticks)
+    most = max((abs(value) for _, value in known), default=1.0) or 1.0
+    steps = [0.0, *(s for s in (1.0, 10.0, 100.0, 1e3, 1e4) if s <= most)]
+    return _Scale({}, math.asinh(most), [(math.asinh(s), f"{s:g}") for s in steps])
+
+
+def _told(block: Block, measure: str) -> list[CenteringRun]:
+    """The runs of a block whose cell shows a number."""
+    return [run for run in block.runs if _has(run, measure)]
+
+
+def _has(run: CenteringRun | None, measure: str) -> bool:
+    return run is not None and run.state == DONE and math.isfinite(number_of(run, measure))
+
+
+def _values(block: Block, place: int, measure: str, scale: _Scale) -> _Trace:
+    lowest = math.log10(_LEAST) if measure in LOSSES else 0.0
+    z = [
+        [scale.of(run, measure) if run and _has(run, measure) else math.nan for run in row]
+        for row in block.rows
+    ]
+    return _field(block, place, z) | {
+        "zmin": lowest,
+        "zmax": scale.highest,
+        "colorscale": [[0, f"rgba({_RED},0.02)"], [1, f"rgba({_RED},{_STRONGEST})"]],
+        "text": [_row_words(row, measure) for row in block.rows],
+        "showscale": place == 0,
+        "colorbar": _bar(scale, measure),
+    }
+
+
+def _row_words(row: tuple[CenteringRun | None, ...], measure: str) -> list[str]:
+    """The numbers of a line; of losses the best in bold."""
+    known = [number_of(run, measure) for run in row if run and _has(run, measure)]
+    best = min(known) if measure in LOSSES and len(known) > 1 else None
+    return [
+        _bold(_short(number_of(run, measure), measure), number_of(run, measure) == best)
+        if run and _has(run, measure)
+        else ""
+        for run in row
+    ]
+
+
+def _bold(words: str, strong: bool) -> str:
+    return f"<b>{words}</b>" if strong else words
+
+
+def _short(value: float, measure: str) -> str:
+    if measure in LOSSES:
+        return f"{value:.3f}"
+    return (f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}").replace("-", "−")
+
+
+def _states(block: Block, place: int) -> _Trace:
+    kinds = list(_WASH)
+    z = [
+        [kinds.index(run.state) if run and run.state in _WASH else math.nan for run in row]
+        for row in block.rows
+    ]
+    return _field(block, place, z) | {
+        "zmin": 0,
+        "zmax": len(kinds) - 1,
+        "colorscale": _washes(kinds),
+        "showscale": False,
+        "text": [[_state_words(run) for run in row] for row in block.rows],
+    }
+
+
+def _washes(kinds: list[str]) -> list[list[Any]]:
+    """One colour for each state, without anything between two."""
+    found: list[list[Any]] = []
+    for place, kind in enumerate(kinds):
+        hue = _RED if kind == DIVERGED else _GREY
+        color = f"rgba({hue},{_WASH[kind]})"
+        ends = ((place - 0.5) / (len(kinds) - 1), (place + 0.5) / (len(kinds) - 1))
+        found += [[min(max(end, 0), 1), color] for end in ends]
+    return found
+
+
+def _state_words(run: CenteringRun | None) -> str:
+    if run is None or run.state not in SIGNS:
+        return ""
+    if run.state == RUNNING:
+        done = f"{100 * run.step / run.of:.0f} %" if run.of else "running"
+        return f"{SIGNS[RUNNING]} {done}"
+    return f"{SIGNS[run.state]} {run.state}"
+
+
+def _field(block: Block, place: int, z: list[list[float]]) -> _Trace:
+    name = suffix(place)
+    return {
+        "type": "heatmap",
+        "name": plain(block.title),
+        "x": list(range(len(z[0]) if z else 0)),
+        "y": list(range(len(z))),
+        "z": [np.asarray(row, "f4") for row in z],
+        "xaxis": f"x{name}",
+        "yaxis": f"y{name}",
+        "xgap": 2,
+        "ygap": 2,
+        "texttemplate": "%{text}",
+        "hovertext": [[_hover(run) for run in row] for row in block.rows],
+        "hoverinfo": "text",
+        "hoverongaps": False,
+    }
+
+
+def _hover(run: CenteringRun | None) -> str:
+    if run is None:
+        return ""
+    state = run.state + (f" at step {run.step:,}" if run.state in (DIVERGED, RUNNING) else "")
+    loss = f", loss {run.loss:.4f}" if math.isfinite(run.loss) else ""
+    lines = [
+        f"<b>{plain(run.line)}</b>, learning rate {rate(run.lr)}",
+        f"{state}{loss}",
+        *textwrap.wrap(plain(run.reason[:240]), 60),
+        *(
+            f"{QUANTITIES[name].label} {run.numbers[name]:.4g}".replace("-", "−")
+            for name in _NUMBERS
+            if math.isfinite(run.numbers.get(name, math.nan))
+        ),
+    ]
+    return "<br>".join(lines)
+
+
+def _bar(scale: _Scale, measure: str) -> _Trace:
+    """The scale of the colours, beside the first block."""
+    return {
+        "thickness": 8,
+        "outlinewidth": 0,
+        "tickvals": [at for at, _ in scale.ticks],
+        "ticktext": [words for _, words in scale.ticks],
+        "xpad": 6,
+        "title": {"text": "nats" if measure in LOSSES else "", "side": "top"},
+    }
+
+
+# Axes.
+
+
+def _layout(
+    result: CenteringReport | None, found: list[Block], measure: str, chosen: str
+) -> _Trace:
+    heights = [_ROW * max(len(block.rows), 1) for block in found] or [4 * _ROW]
+    whole, top = sum(heights) + _GAP * (len(heights) - 1), 1.0
+    layout: _Trace = {
+        "uirevision": measure,
+        "height": whole + _ABOVE + _BELOW,
+        "margin": {"l": 8, "r": 8, "t": _ABOVE, "b": 8},
+        "hovermode": "closest",
+        "dragmode": False,
+        "showlegend": False,
+        "annotations": [],
+        "shapes": [],
+    }
+    for place, height in enumerate(heights):
+        domain = [max(top - height / whole, 0), top]
+        top -= (height + _GAP) / whole
+        layout |= _axes(result, found, place, domain)
+        layout["annotations"] += _title(found, place, domain[1])
+        layout["shapes"] += _frame(found, place, chosen)
+    return layout
+
+
+def _axes(
+    result: CenteringReport | None, found: list[Block], place: int, domain: list[float]
+) -> _Trace:
+    rates = () if result is None else result.rates
+    names = found[place].names if found else ()
+    name, low = suffix(place), place == max(len(found) - 1, 0)
+    base = {"showgrid": False, "zeroline": False, "fixedrange": True, "tickmode": "array"}
+    return {
+        f"xaxis{name}": base
+        | {
+            "anchor": f"y{name}",
+            "range": [-0.5, max(len(rates), 1) - 0.5],
+            "tickvals": list(range(len(rates))),
+            "ticktext": [rate(lr) for lr in rates],
+            "tickangle": 0,
+            "title": {"text": "learning rate" if low else ""},
+        },
+        f"yaxis{name}": base
+        | {
+            "anchor": f"x{name}",
+            "domain": domain,
+            "range": [max(len(names), 1) - 0.5, -0.5],
+            "tickvals": list(range(len(names))),
+            "ticktext": list(names),
+        },
+    }
+
+
+def _title(found: list[Block], place: int, y: float) -> list[_Trace]:
+    if not found or not found[place].title:
+        return []
+    return [
+        {
+            "xref": "paper",
+            "yref": "paper",
+            "x": 0,
+            "y": y,
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "yshift": 3,
+            "text": f"<b>{plain(found[place].title)}</b>",
+            "font": {"size": 13},
+            "showarrow": False,
+        }
+    ]
+
+
+def _frame(found: list[Block], place: int, chosen: str) -> list[_Trace]:
+    """Round the cell of the run that is chosen."""
+    rows = found[place].rows if found else ()
+    name = suffix(place)
+    return [
+        {
+            "type": "rect",
+            "xref": f"x{name}",
+            "yref": f"y{name}",
+            "x0": column - 0.5,
+            "x1": column + 0.5,
+            "y0": row - 0.5,
+            "y1": row + 0.5,
+            "line": {"width": 2.5, "color": _FRAME},
+        }
+        for row, runs in enumerate(rows)
+        for column, run in enumerate(runs)
+        if run is not None and key_of(run) == chosen
+    ]
