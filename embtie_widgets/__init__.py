@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from embtie_widgets.panels.scaling import ScalingPanel
     from embtie_widgets.requests import (
         AlignRequest,
+        CenteringRequest,
         CheckpointsRequest,
         CorpusRef,
         DriftRequest,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AlignRequest": "requests",
     "AlignmentPanel": "panels.alignment",
+    "CenteringRequest": "requests",
     "CheckpointsPanel": "panels.checkpoints",
     "CheckpointsRequest": "requests",
     "CorpusRef": "requests",
@@ -110,6 +112,7 @@ _HOME = {
 __all__ = [
     "AlignRequest",
     "AlignmentPanel",
+    "CenteringRequest",
     "CheckpointsPanel",
     "CheckpointsRequest",
     "CorpusRef",

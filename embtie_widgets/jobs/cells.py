@@ -19,6 +19,7 @@ from embtie_widgets.training.run_store import RunStore
 from embtie_widgets.training.runs import RunSpec
 
 HERE = "this machine"
+_TOLD_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Listener(Protocol):
         had to begin anew."""
 
     def grown(self, number: int, rows: list[dict[str, Any]], done: int) -> None:
-        """All rows that it has logged so far, and how many steps it has done; at most about twice
-        a second."""
+        """All rows that it has logged so far, and how many steps it has done; a few times a second
+        at most."""
 
     def ended(self, number: int, store: RunStore | None, error: EmbtieError | None) -> None:
         """Its finished run in this machine's store, or why there is none; once for each cell."""
@@ -77,12 +78,12 @@ def carry_out(
     """The finished run of one cell, its loss on the text held out in its manifest."""
     begun, fresh = time.monotonic(), not run_folder(task.spec, corpus).exists()
     store = run_of(task.spec, corpus, progress, watch)
-    held_loss(task.spec, store, held, progress)
     if fresh:  # of a run that went on nobody knows how long its beginning took
         manifest, seconds = store.manifest, round(time.monotonic() - begun, 3)
         store.set_state(manifest["state"], manifest["done"], seconds=seconds)
+    held_loss(task.spec, store, held, progress)
     return store
 
 
 def _watch(number: int, listener: Listener) -> Watch:
-    return Paced(lambda store: listener.grown(number, store.rows(), store.done))
+    return Paced(lambda store: listener.grown(number, store.rows(), store.done), _TOLD_SECONDS)

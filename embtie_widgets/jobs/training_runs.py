@@ -121,11 +121,11 @@ def runs_folder() -> Path:
 
 
 class Paced:
-    """Does something with what has grown: at once, then every half a second, or less often where
+    """Does something with what has grown: at once, then every so many seconds, or less often where
     that takes long."""
 
-    def __init__(self, act: Callable[[Any], None]) -> None:
-        self._act, self._next = act, 0.0
+    def __init__(self, act: Callable[[Any], None], seconds: float = _PICTURE_SECONDS) -> None:
+        self._act, self._seconds, self._next = act, seconds, 0.0
 
     def __call__(self, grown: Any) -> None:
         """What has grown, a run say."""
@@ -134,7 +134,7 @@ class Paced:
             return
         self._act(grown)
         now = time.monotonic()
-        self._next = now + max(_PICTURE_SECONDS, _WORTH * (now - begun))
+        self._next = now + max(self._seconds, _WORTH * (now - begun))
 
 
 class Pictures(Paced):

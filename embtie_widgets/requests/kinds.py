@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from embtie_widgets.requests.align import AlignRequest
+from embtie_widgets.requests.centering import CenteringRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.drift import DriftRequest
 from embtie_widgets.requests.geometry import GeometryRequest
@@ -68,6 +69,7 @@ KINDS: dict[str, Kind] = {
             page="embtie_widgets.charts.files:alignment_page",
             text="embtie_widgets.cli.run:describe",
         ),
+        Kind(CenteringRequest, run="embtie_widgets.jobs.centering:run_centering"),
         Kind(
             CheckpointsRequest,
             run="embtie_widgets.jobs.checkpoints:run_checkpoints",

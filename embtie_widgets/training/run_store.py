@@ -144,7 +144,7 @@ class RunStore:
 
     def curves(self) -> dict[str, Vector]:
         """Each column of numbers (n,), "step" among them; NaN where a row lacks it."""
-        return _curves(self.rows())
+        return curves_of(self.rows())
 
     def bands(self) -> tuple[tuple[str, ...], dict[str, Vector]]:
         """Names of the bands of frequency, and each curve by band (n, bands); both may be empty."""
@@ -216,7 +216,7 @@ class RunStore:
         names, by_band = _bands(rows)
         known = {key: manifest.get(key) for key in ("device", "state", "of")}
         return FlowRun(
-            curves={name: curve for name, curve in _curves(rows).items() if name in CURVES},
+            curves={name: curve for name, curve in curves_of(rows).items() if name in CURVES},
             tied=manifest["tied"],
             bands=names,
             by_band=by_band,
@@ -296,7 +296,8 @@ def _save_arrays(path: Path, arrays: Mapping[str, Vector]) -> None:
         np.savez(file, allow_pickle=False, **arrays)
 
 
-def _curves(rows: list[dict[str, Any]]) -> dict[str, Vector]:
+def curves_of(rows: list[dict[str, Any]]) -> dict[str, Vector]:
+    """Each column of numbers (n,) of logged rows, as `RunStore.curves` gives them."""
     names = dict.fromkeys(k for row in rows for k, v in row.items() if _is_number(v))
     return {
         "step": np.array([row["step"] for row in rows], np.int64),
