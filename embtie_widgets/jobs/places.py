@@ -67,6 +67,11 @@ def place() -> Place:
     return place_of(os.environ.get(VARIABLE) or HERE)
 
 
+def is_fixed() -> bool:
+    """Whether the owner of a shared page has chosen, and its visitors cannot."""
+    return is_served()
+
+
 def place_of(address: str) -> Place:
     """The place that an address, "local", "local:4" or "here" means."""
     text = address.strip() if isinstance(address, str) else ""
