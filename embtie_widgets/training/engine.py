@@ -56,13 +56,24 @@ def _seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
         yield
 
 
-def held_out_loss(model: Any, corpus: Corpus, batch: int, length: int) -> float:
-    """Mean next-token cross-entropy in nats over every whole window of the corpus; NaN for none."""
+def held_out_loss(
+    model: Any,
+    corpus: Corpus,
+    batch: int,
+    length: int,
+    interventions: Sequence[Intervention] = (),
+) -> float:
+    """Mean next-token cross-entropy in nats over every whole window of the corpus; NaN for none.
+
+    With what the plug-ins change whenever the model predicts, a cap say, and without penalties.
+    """
     total, tokens = 0.0, 0
     with torch.no_grad():
         for window in all_windows(corpus.ids, batch, length):
             ids = window.to(model.device)
             logits = model(input_ids=ids[:, :-1], use_cache=False).logits
+            for plug in interventions:
+                logits = plug.in_use(logits)
             total += float(_cross_entropy(logits, ids[:, 1:])) * ids[:, 1:].numel()
             tokens += ids[:, 1:].numel()
     return total / tokens if tokens else math.nan
@@ -71,9 +82,10 @@ def held_out_loss(model: Any, corpus: Corpus, batch: int, length: int) -> float:
 class Run:
     """A model in training, and how far it has come.
 
-    done   optimiser steps done
-    whole  whether it stands between two steps: an interrupt may tear one
-    split  how the gradient of the shared matrix is split; None where no plug-in asks for it
+    done      optimiser steps done
+    whole     whether it stands between two steps: an interrupt may tear one
+    split     how the gradient of the shared matrix is split; None where no plug-in asks for it
+    diverged  the step whose loss or gradient is not finite, and that was not done; None for none
     """
 
     def __init__(
@@ -92,6 +104,7 @@ class Run:
         self._check_ids(corpus)
         self._check_length()
         self.done, self.whole = 0, True
+        self.diverged: int | None = None
         for plug in self.interventions:
             plug.on_build(self.model, name)
         self.split = Split() if any(plug.splits for plug in self.interventions) else None
@@ -100,15 +113,28 @@ class Run:
     @property
     def notes(self) -> tuple[str, ...]:
         """What could not be done as asked."""
-        return () if self.split is None else self.split.notes
+        told = () if self.split is None else self.split.notes
+        if self.diverged is None:
+            return told
+        steps = f"step {self.diverged:,} of {self.config.steps:,}"
+        return (
+            *told,
+            f"In {steps} the loss or its gradient was not finite any more, so the run ended there; "
+            "its matrices are those before it.",
+        )
+
+    @property
+    def ended(self) -> bool:
+        """Whether no step is left to do, or none can be done."""
+        return self.done >= self.config.steps or self.diverged is not None
 
     @property
     def keeps(self) -> bool:
         """Whether E and U are to be kept as they are now."""
-        return self.config.keeps(self.done)
+        return self.config.keeps(self.done) or self.ended
 
     def advance(self) -> dict[str, Any] | None:
-        """Do the next step; its row where that is logged.
+        """Do the next step; its row where that is logged, and where the run diverges.
 
         A row has step, run, loss (plain cross-entropy, nats per token, of the batch before the
         update), lr, gradient_norm (before clipping), and what plug-ins add.  On one device, with
@@ -122,11 +148,15 @@ class Run:
             self.whole = False
             for plug in self.interventions:
                 plug.on_gradients(step)
-            self._update(step)
-            for plug in self.interventions:
-                plug.after_step(step)
-        self.done, self.whole = step.number, True
-        return {k: _plain(v) for k, v in step.metrics.items()} if step.logged else None
+            if self._is_finite(step):
+                self._update(step)
+                for plug in self.interventions:
+                    plug.after_step(step)
+                self.done, self.whole = step.number, True
+            else:
+                self.diverged = step.number
+        shown = step.logged or self.diverged is not None
+        return {k: _plain(v) for k, v in step.metrics.items()} if shown else None
 
     def state_dict(self) -> dict[str, Any]:
         """All that the remaining steps depend on: tensors and plain values."""
@@ -143,7 +173,7 @@ class Run:
         self.optimiser.load_state_dict(state["optimiser"])
         for plug, known in zip(self.interventions, state["plugs"], strict=True):
             plug.load_state_dict(known)
-        self.done, self.whole = int(state["done"]), True
+        self.done, self.whole, self.diverged = int(state["done"]), True, None
 
     def _next_step(self) -> Step:
         number = self.done + 1
@@ -193,17 +223,22 @@ class Run:
     def _autocast(self) -> Any:
         return torch.autocast(self.device.type, torch.bfloat16) if self._cast else nullcontext()
 
-    def _update(self, step: Step) -> None:
-        held = [p for p in self.model.parameters() if p.grad is not None]
-        norm = torch.nn.utils.get_total_norm([p.grad for p in held])
-        if self.config.clip:
-            torch.nn.utils.clip_grads_with_norm_(held, self.config.clip, norm)
-            step.clip = torch.clamp(self.config.clip / (norm + 1e-6), max=1.0)
+    def _is_finite(self, step: Step) -> bool:
+        """Whether the step can be done: from what is not finite no model comes back."""
+        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
         rate = self.config.learning_rate(step.number)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        self.optimiser.step()
         step.metrics |= {"lr": rate, "gradient_norm": norm}
+        return bool(torch.isfinite(norm) & torch.isfinite(step.metrics["loss"]))
+
+    def _update(self, step: Step) -> None:
+        norm = step.metrics["gradient_norm"]
+        if self.config.clip:
+            torch.nn.utils.clip_grads_with_norm_(self.model.parameters(), self.config.clip, norm)
+            step.clip = torch.clamp(self.config.clip / (norm + 1e-6), max=1.0)
+        for group in self.optimiser.param_groups:
+            group["lr"] = step.metrics["lr"]
+        self.optimiser.step()
 
     def _optimiser(self) -> torch.optim.Optimizer:
         config = self.config

@@ -73,7 +73,8 @@ class Intervention:
     """Base of all plug-ins: each hook does nothing until a plug-in overrides it.
 
     Hooks are called in the order in which they stand here, plug-ins in the order in which they
-    are given.  One plug-in may serve several runs one after the other: `on_build` starts each.
+    are given; `in_use` only after the training, where the model is evaluated.  One plug-in may
+    serve several runs one after the other: `on_build` starts each.
     What a plug-in remembers from step to step changes from `on_gradients` on, so that a step that
     is broken off before leaves no trace.
     """
@@ -94,6 +95,10 @@ class Intervention:
 
     def on_logits(self, logits: Tensor, step: Step) -> Tensor:
         """Change the logits (B, T, V) that the loss sees."""
+        return logits
+
+    def in_use(self, logits: Tensor) -> Tensor:
+        """Change the logits (..., V) whenever the trained model predicts: what is a part of it."""
         return logits
 
     def on_loss(self, loss: Tensor, logits: Tensor, step: Step) -> Tensor:

@@ -12,7 +12,8 @@ from typing import Any
 from embtie_widgets.errors import EmbtieError
 
 VOCABULARY, POSITIONS = 4096, 256
-# Layers, width, and width inside the MLP; four heads.  "small" is the paper's 16M.
+# Layers, width, and width inside the MLP (in GPT-2 always four times the first); four heads.
+# "small" is the paper's 16M.
 SIZES = {
     "micro": (2, 64, 256),
     "nano": (2, 128, 512),
@@ -67,13 +68,7 @@ def preset(
 def _sized(kind: str, layers: int, width: int, inner: int, positions: int) -> dict[str, Any]:
     """The fields of a configuration that say how large the model is."""
     if kind == "gpt2":
-        return {
-            "n_embd": width,
-            "n_inner": inner,
-            "n_layer": layers,
-            "n_head": 4,
-            "n_positions": positions,
-        }
+        return {"n_embd": width, "n_layer": layers, "n_head": 4, "n_positions": positions}
     sizes = {
         "hidden_size": width,
         "intermediate_size": inner,

@@ -71,7 +71,9 @@ def train_run(
     raises, or at an interrupt, the run is left as "stopped", and goes on at the next call; with
     `resumable` it can go on from each checkpoint too, should the process die.  Equal specs on equal
     text give equal bits, with or without a break, on one device with one number of threads.  A run
-    of another recipe in the folder is replaced.
+    whose loss or gradient is not finite any more ends there: it is done, "diverged" in its manifest
+    names that step, which is logged and not done.  A run of another recipe in the folder is
+    replaced.
     """
     store, _ = _carried_out(
         spec, corpus, folder, watch=watch, resumable=resumable, progress=progress
@@ -114,7 +116,8 @@ def _carried_out(
     except BaseException:
         _stop(run, store, rows)
         raise
-    store.set_state(DONE, run.done, notes=list(run.notes))
+    others = {} if run.diverged is None else {"diverged": run.diverged}
+    store.set_state(DONE, run.done, notes=list(run.notes), **others)
     store.drop_resume()
     return store, run.model
 
@@ -122,11 +125,15 @@ def _carried_out(
 def is_finished(store: RunStore, config: TrainingConfig) -> bool:
     """Whether a run has come to its end, and all that it left then can still be read."""
     try:
-        if store.manifest["state"] != DONE:
+        manifest = store.manifest
+        if manifest["state"] != DONE:
             return False
         read_json(store.folder / "config.json")
-        return len(SingleFile(store.folder / "model.safetensors")) > 0 and _is_whole(
-            store, config, config.steps
+        end = config.steps if manifest.get("diverged") is None else manifest["done"]
+        return (
+            len(SingleFile(store.folder / "model.safetensors")) > 0
+            and end in store.steps()
+            and _is_whole(store, config, end)
         )
     except EmbtieError:
         return False
@@ -180,7 +187,7 @@ def _train(
     with _interrupts_between_steps() as pause:
         if run.done == 0 and run.keeps:
             store.keep(*matrices_of(run.model, 0))
-        while run.done < run.config.steps:
+        while not run.ended:
             row = run.advance()
             _log(run, store, row, rows, resumable)
             if row is not None and watch is not None:
@@ -198,7 +205,7 @@ def _log(
         store.keep(*matrices_of(run.model, run.done))
     rows.save(at_once=run.keeps)
     rows.logged = run.done
-    if run.keeps and resumable:
+    if run.keeps and run.whole and resumable:
         store.save_resume(run.state_dict())
 
 

@@ -17,7 +17,7 @@ from tests.training.running import finish, trained
 
 DROPPED = {"model_type": "gpt2", "n_embd": 12, "n_layer": 1, "n_head": 2, "vocab_size": 48}
 SMALL = {
-    "hidden_size": 12,
+    "hidden_size": 16,
     "intermediate_size": 16,
     "num_attention_heads": 2,
     "num_key_value_heads": 2,
