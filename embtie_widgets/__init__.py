@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from embtie_widgets.jobs.places import use_cluster
     from embtie_widgets.jobs.run import run
     from embtie_widgets.measures.alignment import align, align_pair
+    from embtie_widgets.measures.centering import z_loss
     from embtie_widgets.measures.cka import cka
     from embtie_widgets.measures.frequency import norm_frequency
     from embtie_widgets.measures.isotropy import isotropy
     from embtie_widgets.measures.means import bound_ratio, center, mean_share
     from embtie_widgets.measures.neighbours import knn_overlap
     from embtie_widgets.measures.omnibus import spectral_distance
+    from embtie_widgets.measures.sensitivity import learning_rate_sensitivity
     from embtie_widgets.measures.spectra import spectrum
     from embtie_widgets.measures.subspaces import subspace_overlap
     from embtie_widgets.panels.alignment import AlignmentPanel
@@ -90,6 +92,7 @@ _HOME = {
     "gradient_split": "jobs.gradient_calls",
     "isotropy": "measures.isotropy",
     "knn_overlap": "measures.neighbours",
+    "learning_rate_sensitivity": "measures.sensitivity",
     "lens": "jobs.lens_calls",
     "load": "sources.load",
     "load_lens": "jobs.lens_calls",
@@ -107,6 +110,7 @@ _HOME = {
     "train_lens": "jobs.lens_calls",
     "train_twins": "training.twins",
     "use_cluster": "jobs.places",
+    "z_loss": "measures.centering",
 }
 
 __all__ = [
@@ -143,6 +147,7 @@ __all__ = [
     "gradient_split",
     "isotropy",
     "knn_overlap",
+    "learning_rate_sensitivity",
     "lens",
     "load",
     "load_lens",
@@ -160,6 +165,7 @@ __all__ = [
     "train_lens",
     "train_twins",
     "use_cluster",
+    "z_loss",
 ]
 __version__ = "0.1.0"
 
