@@ -126,6 +126,7 @@ class Effect:
     fixed_hidden   the same for the same hidden states and without cap: 0 but for rounding
     logit_shift    largest change of a logit
     changes        words: why it changes, or that it does not
+    lr, size       which of the runs it is
     """
 
     method: str
@@ -135,6 +136,8 @@ class Effect:
     fixed_hidden: float
     logit_shift: float
     changes: str
+    lr: float = math.nan
+    size: str = ""
 
 
 @storable
@@ -179,6 +182,20 @@ class CenteringReport:
 
         return pd.DataFrame([_line(run) for run in self.runs])
 
+    def facts(self) -> dict[str, Any]:
+        """All that is not a number per run: what every export carries."""
+        return {
+            "progress": self.progress or "whole",
+            "initial_loss": self.initial_loss,
+            "sensitivity": [asdict(one) for one in self.sensitivity],
+            "effects": [asdict(one) for one in self.effects],
+            "runs": {_called(run): run.about for run in self.runs if run.about},
+            "failed": {_called(run): run.reason for run in self.runs if run.reason},
+            "notes": self.notes,
+            "settings": self.settings,
+            "hashes": self.hashes,
+        }
+
     def curves_frame(self) -> "pd.DataFrame":
         """One row per run and logged step."""
         import pandas as pd
@@ -197,6 +214,12 @@ def _name(run: CenteringRun) -> dict[str, Any]:
     names = ("size", "tied", "method", "coefficient", "seed", "lr")
     # The column "lr" of the curves is the rate of the step.
     return {("peak_lr" if name == "lr" else name): getattr(run, name) for name in names}
+
+
+def _called(run: CenteringRun) -> str:
+    seed = "" if run.seed is None else f"seed {run.seed}"
+    parts = (run.size, run.line, f"at {run.lr:g}", seed)
+    return ", ".join(part for part in parts if part)
 
 
 def _line(run: CenteringRun) -> dict[str, Any]:
