@@ -1,15 +1,18 @@
 """Several methods through their training: a small chart for each quantity, one axis of steps."""
 
+import math
 from typing import Any
 
 import numpy as np
 
+from embtie_widgets.charts import stretched
 from embtie_widgets.charts.centering_view import (
     QUANTITIES,
+    UNITS,
     View,
     called,
     fitting,
-    marks_of,
+    look_of,
     quantities_of,
     side_by_side,
 )
@@ -17,39 +20,29 @@ from embtie_widgets.charts.facets import Facets, heading, suffix
 from embtie_widgets.charts.figures import plain
 from embtie_widgets.charts.shapes import ABOVE, Vector
 from embtie_widgets.charts.theme import mark_of
-from embtie_widgets.results.centering import (
-    CenteringReport,
-    CenteringRun,
-)
+from embtie_widgets.results.centering import DIVERGED, CenteringReport, CenteringRun
 from embtie_widgets.results.gradient import trailing_mean
 
 SMOOTH = 20
+CUT = 0.1
+"""Over so many steps the loss is averaged, and in such a share of the steps it may leave the
+picture, while it falls from that of equal guesses."""
+ROUGH = 128.0
+"""From here on bfloat16, of 8 significant bits, holds whole numbers only."""
 _MOST_POINTS = 1_000
-_UNITS = {  # on a stretched axis what is below is drawn to scale, what is above by its logarithm
-    "logit_mean": 1.0,
-    "logit_max": 1.0,
-    "logit_std": 1.0,
-    "mu_output": 0.1,
-    "row_norm_output": 0.1,
-    "mu_input": 0.1,
-    "gradient_norm": 0.1,
-    "logit_mean_spread": 0.1,
-}
 _NEUTRAL = mark_of("").color
-_ROUGH = 128.0  # from here on bfloat16 holds whole numbers only
 _USUAL = View()
 _Trace = dict[str, Any]
 
 
 def spec(result: CenteringReport | None, view: View = _USUAL) -> dict[str, Any]:
     """The curves in plotly's terms: "data", "layout", and "narrow" for a narrow box."""
-    runs = side_by_side(result, view)
-    names = _drawn(result, view)
+    runs, names = side_by_side(result, view), drawn(result, view)
     traces = [
         trace
         for place, name in enumerate(names)
         for run in runs
-        for trace in _curve(runs, run, name, place, view)
+        for trace in _traces(runs, run, name, place, view)
     ]
     facets = Facets(len(names), columns=2 if len(names) > 1 else 1)
     across, ups = _across(runs), [_up(result, runs, name, view) for name in names]
@@ -58,61 +51,127 @@ def spec(result: CenteringReport | None, view: View = _USUAL) -> dict[str, Any]:
         "margin": {"l": 8, "r": 16, "t": facets.above, "b": 8},
         "hovermode": "closest",
         "dragmode": "zoom",
-        "legend": ABOVE | {"y": 1.0, "yref": "container", "yanchor": "top"},
+        "legend": ABOVE | {"yref": "container", "y": 1.0, "yanchor": "top"},
         "annotations": [
-            *(heading(place, QUANTITIES[name].label) for place, name in enumerate(names)),
+            note
+            for place, name in enumerate(names)
+            for note in _notes(result, runs, name, place, view)
+        ],
+        "shapes": [
+            line
+            for place, name in enumerate(names)
+            for line in _levels(result, runs, name, place, view)
         ],
         **facets.layout(across, ups),
     }
     return {"data": traces, "layout": layout, "narrow": facets.narrow.layout(across, ups)}
 
 
-def _drawn(result: CenteringReport | None, view: View) -> list[str]:
+def drawn(result: CenteringReport | None, view: View) -> list[str]:
     """The quantities of the view that some run has; all of the view before there are any."""
     known = quantities_of(result)
     return [name for name in view.curves if name in known] or list(view.curves)
 
 
-def _curve(
+# Curves.
+
+
+def _traces(
     runs: list[CenteringRun], run: CenteringRun, name: str, place: int, view: View
 ) -> list[_Trace]:
+    """The curve, a marker at its end, and where they differ the mean over all stored rows."""
     if not run.knows(name):
         return []
-    steps, values = _values(run, name)
-    mark, axis = marks_of(runs)[run.method], suffix(place)
-    shown = _stretched(values, name) if view.log else values
-    called_ = plain(called(run, runs))
-    trace = {
+    steps, values = values_of(run, name)
+    curve = _curve(runs, run, name, place, (steps, values), view)
+    return [curve, *_end(curve, run), *_stored(curve, run, name, view)]
+
+
+def _curve(
+    runs: list[CenteringRun],
+    run: CenteringRun,
+    name: str,
+    place: int,
+    known: tuple[Vector, Vector],
+    view: View,
+) -> _Trace:
+    steps, values = known
+    look, words, axis = look_of(run, runs), plain(called(run, runs)), suffix(place)
+    return {
         "type": "scatter",
-        "name": called_,
-        "legendgroup": called_,
+        "name": f"{look.glyph} {words}",
+        "legendgroup": words,
         "showlegend": place == 0,
-        "x": steps,
-        "y": shown,
-        "customdata": values,
+        "x": np.asarray(steps, "f4"),
+        "y": np.asarray(_shown(values, name, view), "f4"),
+        "customdata": np.asarray(values, "f4"),
         "xaxis": f"x{axis}",
         "yaxis": f"y{axis}",
         "mode": "lines",
-        "line": {"color": mark.color, "dash": mark.dash, "width": 2.2},
-        "hovertemplate": f"<b>{called_}</b>, step %{{x:,}}<br>{QUANTITIES[name].label} "
+        "line": {"color": look.color, "dash": look.dash, "width": look.width},
+        "marker": {"color": look.color, "symbol": look.symbol, "size": 8},
+        "hovertemplate": f"<b>{words}</b>, step %{{x:,}}<br>{QUANTITIES[name].label} "
         "%{customdata:.4g}<extra></extra>",
     }
-    return [trace]
 
 
-def _values(run: CenteringRun, name: str) -> tuple[Vector, Vector]:
+def _end(curve: _Trace, run: CenteringRun) -> list[_Trace]:
+    """The marker of the method at the last value, a cross where the run has diverged there."""
+    known = np.flatnonzero(np.isfinite(curve["y"]))
+    last = known[-1:]
+    ended = run.state == DIVERGED
+    cross = {"symbol": "x", "size": 10, "color": curve["line"]["color"]}
+    said = f"diverged at step {run.step:,}<br>" if ended else ""
+    return [
+        curve
+        | {
+            "x": curve["x"][last],
+            "y": curve["y"][last],
+            "customdata": curve["customdata"][last],
+            "mode": "markers",
+            "marker": cross if ended else curve["marker"],
+            "showlegend": False,
+            "cliponaxis": False,
+            "hovertemplate": said + curve["hovertemplate"],
+        }
+    ]
+
+
+def _stored(curve: _Trace, run: CenteringRun, name: str, view: View) -> list[_Trace]:
+    """The length of the mean over all stored rows, where it is not that over rows of tokens."""
+    if name != "mu_output" or not run.knows("mu_output_all"):
+        return []
+    steps, values = values_of(run, "mu_output_all")
+    if np.allclose(values, curve["customdata"], rtol=0.01, atol=1e-6, equal_nan=True):
+        return []
+    return [
+        curve
+        | {
+            "x": np.asarray(steps, "f4"),
+            "y": np.asarray(_shown(values, name, view), "f4"),
+            "customdata": np.asarray(values, "f4"),
+            "line": {"color": curve["line"]["color"], "dash": "1px,3px", "width": 1.4},
+            "showlegend": False,
+            "hovertemplate": curve["hovertemplate"].replace("|μ|", "|μ| over all stored rows"),
+        }
+    ]
+
+
+def values_of(run: CenteringRun, name: str) -> tuple[Vector, Vector]:
     """Steps and values; the loss as a mean over some steps, all else as it was logged."""
     steps = np.asarray(run.curves["step"], float)
     values = np.asarray(run.curves[name], float)
     if name == "loss":
-        values = trailing_mean(steps, values, SMOOTH)
+        values = np.where(np.isfinite(values), trailing_mean(steps, values, SMOOTH), np.nan)
     every = max(1, len(steps) // _MOST_POINTS)
     return steps[::every], values[::every]
 
 
-def _stretched(values: Vector, name: str) -> Vector:
-    unit = _UNITS.get(name)
-    return values if unit is None else np.arcsinh(values / unit)
+def _shown(values: Vector, name: str, view: View) -> Vector:
+    return stretched.stretched(values, UNITS[name]) if view.log and name in UNITS else values
+
+
+# Axes.
 
 
 def _across(runs: list[CenteringRun]) -> _Trace:
@@ -129,4 +188,99 @@ def _across(runs: list[CenteringRun]) -> _Trace:
 
 
 def _up(result: CenteringReport | None, runs: list[CenteringRun], name: str, view: View) -> _Trace:
-    return {"zeroline": False}
+    low, high = _extent(result, runs, name)
+    if view.log and name in UNITS:
+        return {"zeroline": False} | stretched.axis(low, high, UNITS[name])
+    air = 0.05 * ((high - low) or 1.0)
+    base = 0.0 if low == 0 else low - air
+    return {"zeroline": low < 0, "nticks": 5, "range": [base - 0.3 * air, high + air]}
+
+
+def _extent(
+    result: CenteringReport | None, runs: list[CenteringRun], name: str
+) -> tuple[float, float]:
+    """From the least to the largest value that is to be seen; down to 0 but for losses."""
+    parts = [_seen(run, name) for run in runs if run.knows(name)]
+    known = np.concatenate(parts) if parts else np.empty(0)
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return 0.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    if name == "loss":
+        most = math.inf if result is None else result.initial_loss
+        return low, min(high, 1.1 * most) if math.isfinite(most) else high
+    high = max(high, 1.1) if name == "bound_ratio" else high
+    return min(low, 0.0), max(high, 1.0 if name == "common_fraction" else 0.0)
+
+
+def _seen(run: CenteringRun, name: str) -> Vector:
+    """The values that must be in the picture."""
+    steps, values = values_of(run, name)
+    late = values[steps > CUT * run.of] if name == "loss" else values
+    return late if np.isfinite(late).any() else values
+
+
+# Levels and words.
+
+
+def _levels(
+    result: CenteringReport | None, runs: list[CenteringRun], name: str, place: int, view: View
+) -> list[_Trace]:
+    axis = suffix(place)
+    return [
+        {
+            "type": "line",
+            "layer": "below",
+            "xref": f"x{axis} domain",
+            "x0": 0,
+            "x1": 1,
+            "yref": f"y{axis}",
+            "y0": float(_shown(np.array(level), name, view)),
+            "y1": float(_shown(np.array(level), name, view)),
+            "line": {"color": _NEUTRAL, "width": 1.2, "dash": "dash"},
+        }
+        for level, _ in _known_levels(result, runs, name)
+    ]
+
+
+def _known_levels(
+    result: CenteringReport | None, runs: list[CenteringRun], name: str
+) -> list[tuple[float, str]]:
+    """The levels that are within the picture, with their words."""
+    found = []
+    one = QUANTITIES[name]
+    if one.level is not None:
+        found.append((one.level, one.level_words))
+    if result is not None and name == "loss":
+        found.append((result.initial_loss, "equal guesses"))
+    if result is not None and name == "logit_max":
+        rough = result.settings.get("precision") == "bfloat16"
+        found += [(ROUGH, "above: bfloat16 has whole numbers only")] if rough else []
+    low, high = _extent(result, runs, name)
+    return [(level, words) for level, words in found if low < level < high]
+
+
+def _notes(
+    result: CenteringReport | None, runs: list[CenteringRun], name: str, place: int, view: View
+) -> list[_Trace]:
+    """The name of the chart, and words at its levels."""
+    axis = suffix(place)
+    return [
+        heading(place, QUANTITIES[name].label),
+        *(
+            {
+                "xref": f"x{axis} domain",
+                "x": 0.01,
+                "xanchor": "left",
+                "yref": f"y{axis}",
+                "y": float(_shown(np.array(level), name, view)),
+                "yanchor": "bottom",
+                "text": words,
+                "font": {"size": 11},
+                "opacity": 0.8,
+                "showarrow": False,
+            }
+            for level, words in _known_levels(result, runs, name)
+            if words
+        ),
+    ]

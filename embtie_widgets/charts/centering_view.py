@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from embtie_widgets.charts.theme import Mark, method_marks
+from embtie_widgets.charts.shapes import faint
+from embtie_widgets.charts.theme import method_marks
 from embtie_widgets.results.centering import RUNNING, CenteringReport, CenteringRun
 
 TYING = {"untied": False, "tied": True}
@@ -73,8 +74,19 @@ QUANTITIES = {
     ),
 }
 USUAL = tuple(QUANTITIES)[:8]
+UNITS = {  # of a stretched axis
+    "logit_mean": 1.0,
+    "logit_max": 1.0,
+    "logit_std": 1.0,
+    "logit_mean_spread": 0.1,
+    "mu_output": 0.1,
+    "mu_input": 0.1,
+    "row_norm_output": 0.1,
+    "gradient_norm": 0.1,
+}
 HELD_LOSS = "held_loss"
 """The loss on text held out: no curve, a number of each run."""
+_FAINTEST = 0.4  # of the colour, for the smallest coefficient
 METHOD_WORDS = {
     "none": "baseline",
     "mu-centering": "μ-centering",
@@ -147,9 +159,34 @@ def quantities_of(result: CenteringReport | None) -> list[str]:
     return [name for name in QUANTITIES if any(run.knows(name) for run in runs)]
 
 
-def marks_of(runs: Iterable[CenteringRun]) -> dict[str, Mark]:
-    """Colour, dash and marker of each method."""
-    return method_marks(run.method for run in runs)
+@dataclass(frozen=True)
+class Look:
+    """How the line of a run is drawn: its method has colour, dash and marker, a smaller coefficient
+    less strength, a tied model a thinner line and an open marker."""
+
+    color: str
+    dash: str
+    symbol: str
+    width: float
+    glyph: str
+
+
+def look_of(run: CenteringRun, among: Iterable[CenteringRun]) -> Look:
+    """The look of a run among others."""
+    among = list(among)
+    mark = method_marks(one.method for one in among)[run.method]
+    weights = sorted({one.coefficient or 0.0 for one in among if one.method == run.method})
+    place = weights.index(run.coefficient or 0.0) if len(weights) > 1 else 0
+    strength = _FAINTEST + (1 - _FAINTEST) * place / (len(weights) - 1) if len(weights) > 1 else 1.0
+    both = len({one.tied for one in among}) > 1
+    thin = both and run.tied is True
+    return Look(
+        color=faint(mark, strength),
+        dash=mark.dash,
+        symbol=f"{mark.symbol}-open" if thin else mark.symbol,
+        width=1.4 if thin else 2.4,
+        glyph=mark.glyph,
+    )
 
 
 def number_of(run: CenteringRun, name: str) -> float:

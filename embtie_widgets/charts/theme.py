@@ -51,7 +51,7 @@ _GLYPHS = {
     "triangle-up": "▲",
     "triangle-down": "▼",
     "star": "★",
-    "pentagon": "⬟",
+    "cross": "✚",
 }
 ROLES = {
     "input": Mark("#2673d9", "dash", "square"),
@@ -94,7 +94,7 @@ METHODS = {
     "z-loss": Mark("#e06106", "2px,3px", "triangle-up"),
     "soft-cap": Mark("#8a6042", "9px,3px,2px,3px", "triangle-down"),
     "coupled-adam": Mark("#be1ba3", "14px,3px,2px,3px,2px,3px", "star"),
-    "sgd": Mark("#a48e4f", "3px,6px", "pentagon"),
+    "sgd": Mark("#a48e4f", "3px,6px", "cross"),
 }
 
 

@@ -56,7 +56,8 @@ class PlotFigure(anywidget.AnyWidget):
         self.show(figure)
 
     def show(self, figure: Mapping[str, Any]) -> None:
-        """Show another figure: "data" and "layout" of plain values and arrays (n,).
+        """Show another figure: "data" and "layout" of plain values and arrays (n,), and "narrow"
+        for what of the layout is another one in a narrow box.
 
         What the reader has zoomed or hidden stays while `layout.uirevision` does.
         """

@@ -12,6 +12,7 @@ const ARRAYS = {
   u1: Uint8Array, u2: Uint16Array, u4: Uint32Array,
 };
 const LONGEST_WAIT = 30000;
+const NARROW = 620;  // pixels of a box in which charts stand one below the other
 const SHARED = Symbol.for("embtie.plotly");
 
 function ended(script) {
@@ -127,10 +128,11 @@ class FigureView {
     this.Plotly = await plotly(this.model);
     while (this.wanted && !this.signal.aborted) {
       this.wanted = false;
-      const { data = [], layout = {} } = unpacked(this.model.get("figure"));
+      const { data = [], layout = {}, narrow = {} } = unpacked(this.model.get("figure"));
       const template = unpacked(this.model.get("templates")[pageTheme()] ?? {});
       this.width = this.box.clientWidth;
-      await this.Plotly.react(this.box, data, { ...layout, template, width: this.width }, CONFIG);
+      const fitted = this.width < NARROW ? { ...layout, ...narrow } : layout;
+      await this.Plotly.react(this.box, data, { ...fitted, template, width: this.width }, CONFIG);
       if (!this.hears) this.hear();
     }
   }

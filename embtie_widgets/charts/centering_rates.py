@@ -1,0 +1,226 @@
+"""A number of every run against its learning rate: a chart for each size and tying, a line for each
+method."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from embtie_widgets.charts import stretched
+from embtie_widgets.charts.centering_view import (
+    HELD_LOSS,
+    UNITS,
+    called,
+    look_of,
+    measured,
+    measures_of,
+    number_of,
+    rate,
+)
+from embtie_widgets.charts.facets import Facets, heading, suffix
+from embtie_widgets.charts.figures import plain
+from embtie_widgets.charts.shapes import ABOVE
+from embtie_widgets.results.centering import DIVERGED, CenteringReport, CenteringRun
+
+_DECADE = 0.5  # a rate of 0 stands so many powers of ten below the least other one
+_Trace = dict[str, Any]
+
+
+def rates(result: CenteringReport | None, measure: str = HELD_LOSS) -> dict[str, Any]:
+    """One chart for each size and tying, a line for each method; "narrow" for a narrow box."""
+    measure, parts = measured(result, measure), _parts(result)
+    facets = Facets(len(parts), columns=min(len(parts), 3), height=230)
+    ups = [_up(part, measure) for part in parts]
+    traces = [
+        trace
+        for place, part in enumerate(parts)
+        for line in _lines(part)
+        for trace in _of_line(part, line, place, measure)
+    ]
+    layout = {
+        "uirevision": measure,
+        "margin": {"l": 8, "r": 16, "t": facets.above, "b": 8},
+        "hovermode": "closest",
+        "dragmode": "zoom",
+        "legend": ABOVE | {"yref": "container", "y": 1.0, "yanchor": "top"},
+        "annotations": [
+            heading(place, plain(_title(result, part, measure))) for place, part in enumerate(parts)
+        ],
+        **facets.layout(_across(result), ups),
+    }
+    named: set[str] = set()
+    for trace in traces:
+        trace["showlegend"] = trace["showlegend"] and trace["legendgroup"] not in named
+        named.add(trace["legendgroup"])
+    return {
+        "data": traces,
+        "layout": layout,
+        "narrow": facets.narrow.layout(_across(result), ups),
+    }
+
+
+def _parts(result: CenteringReport | None) -> list[list[CenteringRun]]:
+    """The runs of each size and tying; one empty part where there are none."""
+    runs = () if result is None else result.runs
+    order = list(dict.fromkeys((run.size, run.tied) for run in runs))
+    return [[run for run in runs if (run.size, run.tied) == one] for one in order] or [[]]
+
+
+def _lines(part: list[CenteringRun]) -> list[list[CenteringRun]]:
+    """The runs of each method and coefficient, all seeds of it."""
+    order = list(dict.fromkeys((run.method, run.coefficient) for run in part))
+    return [[run for run in part if (run.method, run.coefficient) == one] for one in order]
+
+
+def _title(result: CenteringReport | None, part: list[CenteringRun], measure: str) -> str:
+    label = {name: words for words, name in measures_of(result)}.get(measure, "loss held out, nats")
+    if not part:
+        return label
+    words = {True: "tied", False: "untied", None: ""}[part[0].tied]
+    return ", ".join(one for one in (part[0].size, words, label) if one)
+
+
+def _of_line(
+    part: list[CenteringRun], line: list[CenteringRun], place: int, measure: str
+) -> list[_Trace]:
+    """The mean over seeds with its ends, and a cross on top for each rate that diverged."""
+    look, words = look_of(line[0], part), plain(called(line[0], part))
+    ranked = sorted(line, key=lambda run: run.lr)
+    points = [_Point.of(list(runs), measure) for _, runs in groupby(ranked, lambda run: run.lr)]
+    known = [point for point in points if math.isfinite(point.mean)]
+    base = {
+        "type": "scatter",
+        "legendgroup": words,
+        "name": f"{look.glyph} {words}",
+        "xaxis": f"x{suffix(place)}",
+        "yaxis": f"y{suffix(place)}",
+        "hoverinfo": "text",
+        "cliponaxis": False,
+    }
+    drawn = base | {
+        "x": [_place(point.lr, part) for point in points],
+        "y": _shown([point.mean for point in points], measure),
+        "mode": "lines+markers",
+        "line": {"color": look.color, "dash": look.dash, "width": 2.2},
+        "marker": {"color": look.color, "symbol": look.symbol, "size": 9},
+        "hovertext": [point.hover(words) for point in points],
+        "connectgaps": False,
+        "showlegend": bool(known),
+        **_bars(points, measure, look.color),
+    }
+    return [drawn, *_crosses(base, points, part, measure, look.color)]
+
+
+@dataclass(frozen=True)
+class _Point:
+    """The runs of one line at one rate: mean, least and largest over seeds, and how they ended."""
+
+    lr: float
+    mean: float
+    low: float
+    high: float
+    seeds: int
+    diverged: int
+    whole: int
+
+    @classmethod
+    def of(cls, runs: list[CenteringRun], measure: str) -> "_Point":
+        """Over those that have come to their end with a number."""
+        ended = [run for run in runs if run.state != DIVERGED]
+        known = np.array([number_of(run, measure) for run in ended], float)
+        known = known[np.isfinite(known)]
+        ends = (known.mean(), known.min(), known.max()) if len(known) else (math.nan,) * 3
+        mean, low, high = (float(end) for end in ends)
+        return cls(runs[0].lr, mean, low, high, len(known), len(runs) - len(ended), len(runs))
+
+    def hover(self, words: str) -> str:
+        """What is said of it."""
+        spread = f", {self.low:.4g} to {self.high:.4g} over {self.seeds} seeds"
+        said = [
+            f"<b>{words}</b>, learning rate {rate(self.lr)}",
+            f"{self.mean:.4g}{spread if self.seeds > 1 else ''}" if self.seeds else "no value",
+            f"{self.diverged} of {self.whole} diverged" if self.diverged else "",
+        ]
+        return "<br>".join(one for one in said if one)
+
+
+def _bars(points: Sequence[_Point], measure: str, color: str) -> _Trace:
+    """From the least to the largest over seeds, where there are several."""
+    if not any(point.seeds > 1 for point in points):
+        return {}
+    means, low, high = (
+        _shown([getattr(point, name) for point in points], measure)
+        for name in ("mean", "low", "high")
+    )
+    bars = {"type": "data", "symmetric": False, "array": high - means, "arrayminus": means - low}
+    return {"error_y": bars | {"color": color, "thickness": 1.4, "width": 4}}
+
+
+def _crosses(
+    base: _Trace, points: Sequence[_Point], part: list[CenteringRun], measure: str, color: str
+) -> list[_Trace]:
+    ended = [point for point in points if point.diverged]
+    if not ended:
+        return []
+    top = _up(part, measure)["range"][1]
+    return [
+        base
+        | {
+            "x": [_place(point.lr, part) for point in ended],
+            "y": [top] * len(ended),
+            "mode": "markers+text",
+            "marker": {"symbol": "x", "size": 11, "color": color},
+            "text": ["diverged"] * len(ended),
+            "textposition": "bottom center",
+            "textfont": {"size": 11},
+            "hovertext": [point.hover(base["legendgroup"]) for point in ended],
+            "showlegend": False,
+        }
+    ]
+
+
+def _shown(values: list[float], measure: str) -> Any:
+    known = np.array(values, float)
+    return stretched.stretched(known, UNITS[measure]) if measure in UNITS else known
+
+
+def _place(lr: float, runs: Iterable[CenteringRun]) -> float:
+    """Where a rate stands on the logarithmic axis."""
+    if lr > 0:
+        return math.log10(lr)
+    least = min((run.lr for run in runs if run.lr > 0), default=1.0)
+    return math.log10(least) - _DECADE
+
+
+def _across(result: CenteringReport | None) -> _Trace:
+    runs = () if result is None else result.runs
+    known = () if result is None else result.rates
+    places = [_place(lr, runs) for lr in known] or [-3.0, -2.0, -1.0]
+    words = [rate(lr) for lr in known] or ["0.001", "0.01", "0.1"]
+    air = max(0.06 * (max(places) - min(places)), 0.1)
+    return {
+        "title": {"text": "learning rate, logarithmic"},
+        "range": [min(places) - air, max(places) + air],
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": words,
+        "tickangle": 0,
+        "zeroline": False,
+        "showline": True,
+        "ticks": "outside",
+    }
+
+
+def _up(part: list[CenteringRun], measure: str) -> _Trace:
+    ended = [number_of(run, measure) for run in part if run.state != DIVERGED]
+    known = [value for value in ended if math.isfinite(value)]
+    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    if measure in UNITS:
+        return {"zeroline": False} | stretched.axis(min(low, 0.0), max(high, 0.0), UNITS[measure])
+    # Above all points there is room for the crosses, and the word below them.
+    air = 0.06 * ((high - low) or 0.1)
+    crosses = any(run.state == DIVERGED for run in part)
+    return {"zeroline": False, "range": [low - air, high + (4 if crosses else 1) * air]}

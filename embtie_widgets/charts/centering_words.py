@@ -1,0 +1,330 @@
+"""What a sweep over methods and learning rates says in words: headline, cautions, effects."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from embtie_widgets.charts.centering_view import (
+    HELD_LOSS,
+    called,
+    measured,
+    method_words,
+    number_of,
+    rate,
+)
+from embtie_widgets.results.centering import (
+    DIVERGED,
+    DONE,
+    FAILED,
+    MISSING,
+    CenteringReport,
+    CenteringRun,
+    Effect,
+)
+
+APART = 0.05
+"""Nats: losses that differ by less are not told apart in words."""
+_RUN_AWAY = 3.0  # spreads of the logits: from so large a mean on, what is common is what has grown
+_STILL = 0.02  # of its length: a mean row that has changed by less has stayed
+_ROUNDING = 1e-9
+_NAMED = 4  # more runs than that are counted, not named
+_LONGER = (
+    "Nothing diverges here; that takes a longer run: in those of the paper, of 100,000 steps, the "
+    "untied baseline parts from a rate of 0.1 on."
+)
+
+
+def headline(result: CenteringReport) -> str:
+    """What the methods do at the highest rate, what has grown, and how much the rate matters."""
+    if {"sgd", "coupled-adam"} & {run.method for run in result.runs}:
+        moved = [run for run in result.runs if _span(run) is not None]
+        if moved:
+            return _movers(moved)
+    base = _baseline(result)
+    if base is None:
+        return _standing(result)
+    said = [_ending(result, base), _grown(result, base), _sensitivities(result, base)]
+    return " ".join(part for part in said if part)
+
+
+def _ended(runs: Iterable[CenteringRun]) -> list[CenteringRun]:
+    return [run for run in runs if run.state in (DONE, DIVERGED)]
+
+
+def _baseline(result: CenteringReport) -> CenteringRun | None:
+    """The run without a method that has ended and has rivals, at the highest rate, rather untied
+    than tied."""
+    known = [run for run in _ended(result.runs) if run.method == "none" and _rivals(result, run)]
+    return max(known, key=lambda run: (run.lr, run.tied is not True), default=None)
+
+
+def _rivals(result: CenteringReport, base: CenteringRun) -> list[CenteringRun]:
+    """The other methods of its rate, size, seed and tying that have ended."""
+    return [
+        run
+        for run in _ended(result.side_by_side(base))
+        if run.tied == base.tied and run.method != base.method
+    ]
+
+
+def _where(result: CenteringReport, run: CenteringRun) -> str:
+    """At which rate, and of which size and tying where there are several."""
+    sizes, ties = ({getattr(one, name) for one in result.runs} for name in ("size", "tied"))
+    tied = {True: "tied", False: "untied", None: ""}[run.tied]
+    more = [run.size if len(sizes) > 1 else "", tied if len(ties) > 1 else ""]
+    facts = ", ".join(one for one in more if one)
+    return f"At a learning rate of {rate(run.lr)}{f' ({facts})' if facts else ''}"
+
+
+def _ending(result: CenteringReport, base: CenteringRun) -> str:
+    """How the baseline and its rivals have ended."""
+    rivals, where = _rivals(result, base), _where(result, base)
+    gone = [run for run in (base, *rivals) if run.state == DIVERGED]
+    left = [run for run in (base, *rivals) if run.state == DONE]
+    if not gone:
+        return f"{where} {_compared(result, base, rivals)}"
+    verb = "diverges" if len(gone) == 1 else "diverge"
+    at = f" at step {gone[0].step:,}" if len(gone) == 1 and gone[0].step else ""
+    ends = f"; {_named(left, rivals)} {_losses(result, left)}" if left else ""
+    return f"{where} {_named(gone, rivals)} {verb}{at}{ends}."
+
+
+def _losses(result: CenteringReport, runs: list[CenteringRun]) -> str:
+    known = [value for run in runs if math.isfinite(value := _loss(result, run))]
+    verb = "goes on to the end" if len(runs) == 1 else "go on to the end"
+    if not known:
+        return verb
+    low, high = f"{min(known):.3f}", f"{max(known):.3f}"
+    return f"{verb}, with a loss of {low if low == high else f'{low} to {high}'}"
+
+
+def _compared(result: CenteringReport, base: CenteringRun, rivals: list[CenteringRun]) -> str:
+    """The baseline's loss against that of the best rival."""
+    known = [run for run in rivals if math.isfinite(_loss(result, run))]
+    own = _loss(result, base)
+    if not known or not math.isfinite(own):
+        return "all runs have come to their end."
+    best = min(known, key=lambda run: _loss(result, run))
+    more, reached = own - _loss(result, best), f"{_loss(result, best):.3f}"
+    if more > APART:
+        return (
+            f"the baseline ends with a loss of {own:.3f}, {more:.2f} nats above "
+            f"{called(best, rivals)} with {reached}."
+        )
+    worst = max((base, *known), key=lambda run: _loss(result, run))
+    spread = _loss(result, worst) - min(own, _loss(result, best))
+    if spread <= APART:
+        return f"all methods end within {spread:.3f} nats of one another, at about {own:.2f}."
+    return (
+        f"the baseline ends with a loss of {own:.3f}, no worse than the best of the others; "
+        f"{called(worst, rivals)} ends with {_loss(result, worst):.3f}."
+    )
+
+
+def _loss(result: CenteringReport, run: CenteringRun) -> float:
+    return number_of(run, measured(result, HELD_LOSS))
+
+
+def _grown(result: CenteringReport, base: CenteringRun) -> str:
+    """Whether the mean of the baseline's logits has run away from their spread."""
+    mean, spread, length = (_end(base, n) for n in ("logit_mean", "logit_std", "mu_output"))
+    if math.isfinite(mean) and abs(mean) > _RUN_AWAY * spread:
+        return (
+            f"The baseline's mean logit has run to {_number(mean)}, while the logits of a position "
+            f"spread by {_number(spread)}: what has grown is common to all tokens."
+        )
+    calm = not any(run.state == DIVERGED for run in result.runs) and not _apart(result, base)
+    if not calm or not math.isfinite(length):
+        return ""
+    at = f", its mean logit is {_number(mean)}" if math.isfinite(mean) else ""
+    longer = f" {_LONGER}" if result.settings.get("source") == "train" else ""
+    return f"The baseline's mean row has a length of {_number(length)}{at}.{longer}"
+
+
+def _apart(result: CenteringReport, base: CenteringRun) -> bool:
+    known = [_loss(result, run) for run in _rivals(result, base)]
+    return any(_loss(result, base) - value > APART for value in known)
+
+
+def _sensitivities(result: CenteringReport, base: CenteringRun) -> str:
+    """The sensitivity of the baseline against the least of the others."""
+    alike = [
+        one
+        for one in result.sensitivity
+        if (one.size, one.tied, one.seed) == (base.size, base.tied, base.seed)
+        and math.isfinite(one.value)
+    ]
+    own = next((one for one in alike if one.method == "none"), None)
+    if own is None:
+        return ""
+    others = [one for one in alike if one.method != "none" and one.rates == own.rates]
+    if not others:
+        return ""
+    best = min(others, key=lambda one: one.value)
+    return (
+        f"Away from the best of {len(own.rates)} rates the loss is on average {own.value:.3f} nats "
+        f"higher without a method, {best.value:.3f} with {method_words(best.method)}."
+    )
+
+
+def _standing(result: CenteringReport) -> str:
+    """What can be said where no method can be compared with the baseline."""
+    ended = [run for run in result.runs if run.state == DONE]
+    if not ended:
+        return f"In training: {result.progress}." if result.progress else "No run has ended yet."
+    losses = [run for run in ended if math.isfinite(_loss(result, run))]
+    best = min(losses, key=lambda run: _loss(result, run), default=ended[0])
+    name = f"{called(best, result.runs)} at {rate(best.lr)}"
+    many = f"Of {len(ended)} runs the best, {name}, ends" if len(ended) > 1 else f"{name} ends"
+    loss = f" with a loss of {_loss(result, best):.3f}" if losses else ""
+    return " ".join(part for part in (f"{many}{loss}.", _state_of(best)) if part)
+
+
+def _state_of(run: CenteringRun) -> str:
+    mean, spread, length = (_end(run, n) for n in ("logit_mean", "logit_std", "mu_output"))
+    known = [
+        f"its mean logit is {_number(mean)}" if math.isfinite(mean) else "",
+        f"the spread of its logits {_number(spread)}" if math.isfinite(spread) else "",
+        f"its mean row has a length of {_number(length)}" if math.isfinite(length) else "",
+    ]
+    said = ", ".join(part for part in known if part)
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
+
+
+# Who moves the mean row.
+
+
+def _movers(runs: list[CenteringRun]) -> str:
+    """From where to where the mean row's length goes, and where it stays."""
+    base = max(runs, key=lambda run: (run.lr, run.tied is not True))
+    alike = [run for run in runs if (run.lr, run.size, run.seed) == (base.lr, base.size, base.seed)]
+    spans = [(run, span) for run in alike if (span := _span(run)) is not None]
+    moves = [
+        f"from {_number(first)} to {_number(last)} with {_optimiser(run, alike)}"
+        for run, (first, last) in spans
+        if not _stays(first, last)
+    ]
+    stays = [
+        f"at {_number(last)} with {_optimiser(run, alike)}"
+        for run, (first, last) in spans
+        if _stays(first, last)
+    ]
+    said = [f"goes {_listed(moves)}" if moves else "", f"stays {_listed(stays)}" if stays else ""]
+    return f"The length of the mean row {', and '.join(part for part in said if part)}."
+
+
+def _optimiser(run: CenteringRun, among: list[CenteringRun]) -> str:
+    return called(run, among).replace("baseline", "Adam")
+
+
+def _span(run: CenteringRun) -> tuple[float, float] | None:
+    """The first and the last length of the mean row."""
+    values = np.asarray(run.curves.get("mu_output", ()), float)
+    values = values[np.isfinite(values)]
+    return (float(values[0]), float(values[-1])) if len(values) > 1 else None
+
+
+def _stays(first: float, last: float) -> bool:
+    return abs(last - first) <= _STILL * max(first, last)
+
+
+# Before the numbers.
+
+
+def cautions(result: CenteringReport) -> list[str]:
+    """What to read before the numbers."""
+    return [*_lost(result), *_uneven(result), *_at_ends(result)]
+
+
+def _lost(result: CenteringReport) -> list[str]:
+    """Runs that have failed, each with its reason once, and those that a record lacks."""
+    reasons: dict[str, list[CenteringRun]] = {}
+    for run in result.runs:
+        if run.state == FAILED:
+            reasons.setdefault(run.reason or "No reason was given.", []).append(run)
+    found = [
+        f"{len(runs)} of {len(result.runs)} runs failed"
+        f" ({_listed([f'{method_words(r.method)} at {rate(r.lr)}' for r in runs[:3]])}"
+        f"{', ...' if len(runs) > 3 else ''}): {reason}"
+        for reason, runs in reasons.items()
+    ]
+    missing = sum(run.state == MISSING for run in result.runs)
+    verb = "is" if missing == 1 else "are"
+    return [*found, *([f"{missing} of {len(result.runs)} runs {verb} missing."] if missing else [])]
+
+
+def _uneven(result: CenteringReport) -> list[str]:
+    """Sensitivities that leave rates out stand on other rates than the rest."""
+    short = [one for one in result.sensitivity if one.unknown]
+    if not short or result.progress:
+        return []
+    names = _listed(list(dict.fromkeys(method_words(one.method) for one in short)))
+    return [
+        f"The sensitivity of {names} leaves out rates whose loss is not known. It may look better "
+        "than it is; compare it with none that has all of them."
+    ]
+
+
+def _at_ends(result: CenteringReport) -> list[str]:
+    """A best rate at an end of the sweep may not be the best."""
+    if result.progress or len(result.rates) < 2:
+        return []
+    outer = [
+        one for one in result.sensitivity if one.best_lr in (result.rates[0], result.rates[-1])
+    ]
+    if not outer:
+        return []
+    names = _listed(list(dict.fromkeys(method_words(one.method) for one in outer)))
+    return [
+        f"The best rate of {names} is at an end of the sweep: a better one may lie beyond, and the "
+        "sensitivity is then larger."
+    ]
+
+
+def effects(result: CenteringReport) -> list[str]:
+    """What one subtraction does now to the predictions of trained models."""
+    return [_effect(one) for one in result.effects]
+
+
+def _effect(one: Effect) -> str:
+    tied, cap = ("Tied" if one.tied else "Untied"), ("with" if one.capped else "without")
+    changed = (
+        f"no probability changes by more than {one.softmax:.0e}, which is rounding"
+        if one.softmax < _ROUNDING
+        else f"probabilities change by up to {one.softmax:.3g}"
+    )
+    return (
+        f"{tied}, {cap} cap: {changed}, while logits move by up to {_number(one.logit_shift)}. "
+        f"{one.changes}"
+    )
+
+
+# Pieces of sentences.
+
+
+def _end(run: CenteringRun, name: str) -> float:
+    """A number of the run's end; of one that broke off the last that was finite."""
+    value = run.numbers.get(name, math.nan)
+    if math.isfinite(value):
+        return value
+    known = np.asarray(run.curves.get(name, ()), float)
+    known = known[np.isfinite(known)]
+    return float(known[-1]) if len(known) else math.nan
+
+
+def _named(runs: list[CenteringRun], among: list[CenteringRun]) -> str:
+    if len(runs) > _NAMED:
+        return f"{'all' if len(runs) > len(among) else f'the other {len(runs)}'}"
+    names = [called(run, among) for run in runs]
+    return _listed(["the baseline" if name == "baseline" else name for name in names])
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _number(value: float) -> str:
+    if abs(value) < _ROUNDING:
+        return "0"
+    return (f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}").replace("-", "−")
