@@ -27,7 +27,7 @@ def run_align(request: AlignRequest, progress: Progress) -> PairAlignment:
         found: PairAlignment = timed(
             work_of(request),
             lambda: _measure(request, pair, progress),
-            gathered=pair.roles.gathered(),
+            gathered=pair.roles.copied(),
             hint=TOO_LARGE,
         )
         return found

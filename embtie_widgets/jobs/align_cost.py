@@ -26,4 +26,4 @@ def work_of(request: AlignRequest) -> Work | None:
 
 def estimate_align(request: AlignRequest) -> Estimate | None:
     """The cost of a request as far as this kernel can tell; None for models not loaded yet."""
-    return experience.estimate(work_of(request))
+    return experience.estimate_pair(request, work_of(request))

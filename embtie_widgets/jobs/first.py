@@ -45,7 +45,9 @@ def first_result(request: Request) -> Any | None:
     if isinstance(request, LensRequest):
         for ref, facts in zip((request.a, request.b), result.models.values(), strict=True):
             lens_cost.saw(ref, facts)
-    return replace(result, settings=result.settings | {"cached": True})
+    # A field that a pair's request has been given since has its default there.
+    asked = request.to_dict() if isinstance(request, PairRequest) else {}
+    return replace(result, settings=asked | result.settings | {"cached": True})
 
 
 def make(kinds: Iterable[str]) -> None:

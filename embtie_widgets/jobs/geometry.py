@@ -29,7 +29,7 @@ def run_geometry(request: GeometryRequest, progress: Progress) -> PairGeometry:
         found: PairGeometry = timed(
             work_of(request),
             lambda: _measure(parts, progress),
-            gathered=pair.roles.gathered(),
+            gathered=pair.roles.copied(),
             hint=TOO_LARGE,
             tells=parts.are_new,
         )

@@ -59,7 +59,7 @@ def work_of(request: GeometryRequest) -> Work | None:
 
 def estimate_geometry(request: GeometryRequest) -> Estimate | None:
     """The cost of a request as far as this kernel can tell; None for models not loaded yet."""
-    return experience.estimate(work_of(request))
+    return experience.estimate_pair(request, work_of(request))
 
 
 def preview(request: GeometryRequest) -> GeometryRequest | None:
@@ -78,7 +78,7 @@ def remember(request: GeometryRequest) -> None:
 
 def _parts(request: GeometryRequest, rows: float, width: float) -> Iterator[_Part]:
     """Lists of neighbours, graphs, and what is said of matrices as wholes."""
-    pair = (request.a, request.b, request.role_b)
+    pair = (request.a, request.b, request.role_b, request.mu_centered)
     how = (request.metric, request.center)
     each = _MATRICES * rows * (width + _CHOOSING)
     k = request.k

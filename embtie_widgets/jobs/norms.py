@@ -65,7 +65,11 @@ def run_norms(request: NormFrequencyRequest, progress: Progress) -> PairNorms:
     found: PairNorms = kept_or_made(
         request,
         pair.fingerprint | counted.fingerprint(),
-        lambda: timed(work_of(request), lambda: _measure(request, pair, counted, progress)),
+        lambda: timed(
+            work_of(request),
+            lambda: _measure(request, pair, counted, progress),
+            gathered=pair.roles.copied(gathered=False),
+        ),
     )
     return found
 
@@ -177,9 +181,10 @@ def _check_total(counts: Counts) -> None:
 def _measure(
     request: NormFrequencyRequest, pair: OpenPair, counted: _Counted, progress: Progress
 ) -> PairNorms:
-    whole = {name: survey(m, progress)[0].numpy() for name, m in pair.roles.matrices.items()}
+    matrices = pair.roles.matrices(progress)
+    whole = {name: survey(m, progress)[0].numpy() for name, m in matrices.items()}
     rows, seed = pair.roles.rows, request.seed
-    check = max(check_norms(m, whole[name]) for name, m in pair.roles.matrices.items())
+    check = max(check_norms(m, whole[name]) for name, m in matrices.items())
     progress("correlating", 0, 1)
     found = {
         name: _one(pair, name, whole[name][rows[name]], counted.of(name), seed) for name in whole
@@ -200,7 +205,7 @@ def _measure(
 
 def _one(pair: OpenPair, name: str, norms: Vector, counts: Vector, seed: int) -> NormFrequency:
     found = of_norms(norms, counts, seed)
-    stored = str(pair.roles.matrices[name].dtype).removeprefix("torch.")
+    stored = str(pair.roles.stored[name].dtype).removeprefix("torch.")
     return replace(
         found,
         settings=found.settings | {"stored": stored},

@@ -33,7 +33,7 @@ def estimate_norms(request: NormFrequencyRequest) -> Estimate | None:
     A text is looked at only where torch is loaded: that import would take longer than the answer
     is worth.
     """
-    cost = experience.estimate(work_of(request))
+    cost = experience.estimate_pair(request, work_of(request))
     if cost is None or request.corpus.ref == OWN:
         return cost
     if "torch" not in sys.modules:

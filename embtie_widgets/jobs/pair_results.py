@@ -1,16 +1,21 @@
 """What every result about a pair says in the same way: tokens, models, settings, first notes."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from embtie_widgets.jobs.pairs import OpenPair, describe
 from embtie_widgets.requests import PairRequest
+from embtie_widgets.sources.loaded import Loaded
+from embtie_widgets.sources.scales import are_capped
 
 
 def common_fields(request: PairRequest, pair: OpenPair) -> dict[str, Any]:
     """The fields of a `PairResult` that do not depend on what is measured."""
     exchanged = {"exchanged": True} if pair.exchanged else {}
+    centring = pair.roles.centring
+    taken_off = {} if centring is None else {"mean rows taken off": dict(centring.facts)}
     return {
         "rows_a": pair.matched.rows_a,
         "rows_b": pair.matched.rows_b,
@@ -24,6 +29,7 @@ def common_fields(request: PairRequest, pair: OpenPair) -> dict[str, Any]:
             "policy": pair.matched.policy,
             "cached": False,
             **exchanged,
+            **taken_off,
         },
         "hashes": pair.roles.hashes,
     }
@@ -40,4 +46,38 @@ def own_counts(pair: OpenPair) -> "np.ndarray[Any, np.dtype[np.int64]] | None":
 def pair_notes(pair: OpenPair) -> list[str]:
     """What was decided until the measuring began."""
     own = [f"{model.name}: {note}" for model in (pair.a, pair.b) for note in model.notes]
-    return [*pair.notes, *pair.roles.notes, *own, *pair.matched.notes]
+    return [*pair.notes, *pair.roles.notes, *centring_notes(pair), *own, *pair.matched.notes]
+
+
+def centring_notes(pair: OpenPair) -> Iterator[str]:
+    """What was centred, and what that would do to the models; nothing where nothing was asked."""
+    centring = pair.roles.centring
+    if centring is None:
+        return
+    if not centring.facts:
+        yield "No matrix here is an output matrix, so none was centred."
+    for name, facts in centring.facts.items():
+        model = pair.b if name == "Tied" else pair.a
+        share = "" if facts["share"] is None else f", {facts['share']:.1%} of the mean row length"
+        zeros = f"; {facts['zero']:,} rows of zeros stay" if facts["zero"] else ""
+        yield (
+            f"{name} is centred: the mean of its {facts['rows']:,} rows is taken off, of length "
+            f"{facts['length']:.4g}{share}{zeros}. {_meaning(model)}"
+        )
+    if "Tied" not in centring.facts:
+        yield f"Tied is not centred, since it is no output matrix of {pair.b.name} ({pair.b.tied})."
+
+
+def _meaning(model: Loaded) -> str:
+    """What a model would make of its centred output matrix."""
+    if model.output is model.input:
+        return (
+            f"{model.name} is {model.tied}: its input rows have moved by as much, so as a model it "
+            "would not predict the same."
+        )
+    if are_capped(model.scales):
+        return (
+            f"{model.name} is {model.tied}, so its input stays; but it caps its logits, which the "
+            "mean row shifts, so as a model it would not predict the same."
+        )
+    return f"{model.name} is {model.tied}: its input stays, and so does its softmax over these rows."

@@ -4,7 +4,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.centring import Centring
 from embtie_widgets.jobs.estimate import experience
 from embtie_widgets.measures.kinds import kinds_of
 from embtie_widgets.progress import Progress, silent
@@ -24,23 +25,48 @@ from embtie_widgets.sources.reading import local_path
 
 @dataclass(frozen=True)
 class Roles:
-    """Which matrices stand for In, Out and Tied, the row lists they are read by, and why."""
+    """Which matrices stand for In, Out and Tied, the row lists they are read by, and why.
 
-    matrices: dict[str, torch.Tensor]
+    `stored` are the matrices as they were loaded, `hashes` theirs, and `outputs` names those that
+    are the output matrix of their model.  With a `centring` these are compared without mean row.
+    """
+
+    stored: dict[str, torch.Tensor]
     rows: dict[str, np.ndarray[Any, np.dtype[np.int64]]]
     hashes: dict[str, str]
     notes: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    centring: Centring | None = None
+
+    def matrices(self, progress: Progress = silent) -> dict[str, torch.Tensor]:
+        """Every matrix as it is compared, whole."""
+        centring = self.centring
+        return self.stored if centring is None else self.stored | centring.matrices(progress)
 
     def values(self, progress: Progress = silent) -> dict[str, torch.Tensor]:
         """The matched rows of every matrix, (n, d) each, in the order of the match."""
-        chosen = ((name, matrix, self.rows[name]) for name, matrix in self.matrices.items())
+        chosen = ((n, matrix, self.rows[n]) for n, matrix in self.matrices(progress).items())
         return {name: _take(matrix, rows, progress) for name, matrix, rows in chosen}
 
-    def gathered(self) -> int:
-        """Bytes of the matched rows that `values` copies; 0 where they are the first ones."""
-        copied = (m[:1].nbytes * len(self.rows[n]) for n, m in self.matrices.items())
-        views = (_first_ones(rows) for rows in self.rows.values())
-        return sum(size for size, view in zip(copied, views, strict=True) if not view)
+    def copied(self, gathered: bool = True) -> int:
+        """Bytes that this copies: centred matrices that are still to be made and, if they are
+        `gathered`, the matched rows that are not simply the first ones."""
+        made = 0 if self.centring is None else self.centring.missing()
+        rows = (
+            matrix[:1].nbytes * len(self.rows[name])
+            for name, matrix in self.stored.items()
+            if gathered and not _first_ones(self.rows[name])
+        )
+        return made + sum(rows)
+
+    def is_centred(self, name: str) -> bool:
+        """Whether the matrix of this name is compared without its mean row."""
+        return self.centring is not None and name in self.outputs
+
+    def centred(self) -> "Roles":
+        """The same with the output matrices centred."""
+        outputs = {name: self.stored[name] for name in self.outputs}
+        return replace(self, centring=Centring(outputs))
 
 
 @dataclass(frozen=True)
@@ -53,6 +79,16 @@ class OpenPair:
     roles: Roles
     notes: tuple[str, ...]
     exchanged: bool = False
+
+    @cached_property
+    def centred(self) -> "OpenPair":
+        """The same pair with its output matrices centred; the loaded ones stay as they are."""
+        return replace(self, roles=self.roles.centred())
+
+    def asked(self, request: PairRequest) -> "OpenPair":
+        """This pair as the request wants it compared."""
+        with _lock:
+            return self.centred if request.mu_centered else self
 
     @cached_property
     def kinds(self) -> "np.ndarray[Any, np.dtype[np.uint8]] | None":
@@ -99,12 +135,12 @@ def open_pair(request: PairRequest, progress: Progress = silent) -> OpenPair:
         stamp, known = _recent.get(_name(request), (None, None))
     now = _stamp(request)
     if known is not None and now is not None and stamp == now:
-        return known
+        return known.asked(request)
     pair = _opened(request, progress)
     with _lock:
         _recent.clear()
         _recent[_name(request)] = now, pair
-    return pair
+    return pair.asked(request)
 
 
 def _stamp(request: PairRequest) -> tuple[Any, ...] | None:
@@ -154,7 +190,7 @@ def recent_pair(request: PairRequest) -> OpenPair:
     """The pair of this request as it was last opened here, or opened now."""
     with _lock:
         _, known = _recent.get(_name(request), (None, None))
-    return known or open_pair(request)
+    return open_pair(request) if known is None else known.asked(request)
 
 
 def _name(request: PairRequest) -> tuple[Any, ...]:
@@ -207,7 +243,9 @@ def _roles(a: Loaded, b: Loaded, matched: Match, role: str) -> Roles:
     if b.tied != "tied":
         notes.append(f"{b.name} is not tied ({b.tied}): Tied stands for its {side} matrix.")
     matrices["Tied"], rows["Tied"], hashes["Tied"] = chosen, matched.rows_b, b.hashes[side]
-    return Roles(matrices, rows, hashes, tuple(notes))
+    heads = [one for one in (a.output, b.output) if one is not None]
+    outputs = tuple(n for n, m in matrices.items() if any(m is head for head in heads))
+    return Roles(matrices, rows, hashes, tuple(notes), outputs)
 
 
 def _take(

@@ -26,7 +26,11 @@ class Part:
 
 def part_key(what: str, roles: Roles, names: Collection[str], facts: Mapping[str, Any]) -> str:
     """The name of a part: what was measured on which rows of the matrices of these names."""
-    rows = [[roles.hashes[n], hashlib.sha256(roles.rows[n].tobytes()).hexdigest()] for n in names]
+    rows = [
+        [roles.hashes[n], hashlib.sha256(roles.rows[n].tobytes()).hexdigest()]
+        + ["without its mean row"] * roles.is_centred(n)
+        for n in names
+    ]
     text = json.dumps([MEASURES, what, rows, dict(facts)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -99,6 +99,11 @@ def _given(levels: list[Config], rules: tuple[Rule, ...]) -> Iterator[tuple[Rule
             yield rule, level, factor
 
 
+def are_capped(listed: Mapping[str, Any]) -> bool:
+    """Whether a cap on the logits is among such fields."""
+    return any(rule.place == "cap" and rule.field in listed for rule in RULES)
+
+
 def fields_of(levels: list[Config], rules: tuple[Rule, ...]) -> tuple[str, ...]:
     """Which fields scale what, in words: "logits: divided by logits_scaling"."""
     given = [rule for rule, _, _ in _given(levels, rules)]

@@ -45,6 +45,7 @@ def test_the_key_is_that_of_the_content_and_of_nothing_else():
         "device": "cpu",
         "a": "x",
         "b": "y",
+        "mu_centered": True,
     }
     keys = {request_key(ew.AlignRequest(**{name: value})) for name, value in changed.items()}
     assert len(keys | {request_key(ew.AlignRequest())}) == len(changed) + 1
