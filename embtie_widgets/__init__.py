@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from embtie_widgets.measures.spectra import spectrum
     from embtie_widgets.measures.subspaces import subspace_overlap
     from embtie_widgets.panels.alignment import AlignmentPanel
+    from embtie_widgets.panels.centering import CenteringPanel
     from embtie_widgets.panels.checkpoints import CheckpointsPanel
     from embtie_widgets.panels.drift import DriftPanel
     from embtie_widgets.panels.geometry import GeometryPanel
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AlignRequest": "requests",
     "AlignmentPanel": "panels.alignment",
+    "CenteringPanel": "panels.centering",
     "CenteringRequest": "requests",
     "CheckpointsPanel": "panels.checkpoints",
     "CheckpointsRequest": "requests",
@@ -116,6 +118,7 @@ _HOME = {
 __all__ = [
     "AlignRequest",
     "AlignmentPanel",
+    "CenteringPanel",
     "CenteringRequest",
     "CheckpointsPanel",
     "CheckpointsRequest",

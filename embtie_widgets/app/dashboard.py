@@ -8,6 +8,7 @@ import ipywidgets as w
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.alignment import AlignmentPanel
+from embtie_widgets.panels.centering import CenteringPanel
 from embtie_widgets.panels.checkpoints import CheckpointsPanel
 from embtie_widgets.panels.drift import DriftPanel
 from embtie_widgets.panels.frame import Panel
@@ -19,6 +20,7 @@ from embtie_widgets.panels.parameters import ParametersPanel
 from embtie_widgets.panels.scaling import ScalingPanel
 from embtie_widgets.requests import (
     AlignRequest,
+    CenteringRequest,
     CheckpointsRequest,
     DriftRequest,
     GeometryRequest,
@@ -57,6 +59,7 @@ TABS = (
     Tab("Gradient flow", GradientFlowPanel, GradientFlowRequest.kind),
     Tab("Input scaling", ScalingPanel, ScalingRequest.kind),
     Tab("Drift", DriftPanel, DriftRequest.kind),
+    Tab("Output centering", CenteringPanel, CenteringRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
     Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),
 )

@@ -46,6 +46,7 @@ def test_the_dashboard_has_a_tab_for_each_panel_that_works() -> None:
         "Gradient flow",
         "Input scaling",
         "Drift",
+        "Output centering",
         "Parameters",
         "Checkpoints",
     ]

@@ -1,0 +1,178 @@
+"""What a sweep of output centering is asked by: settings, methods with their numbers, the grid."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import ipywidgets as w
+
+from embtie_widgets.charts.centering_view import method_words
+from embtie_widgets.panels.chips import ChipPicker, OneOrSeveral
+from embtie_widgets.panels.fields import Field, fold, labelled, section, whole_if_it_is
+from embtie_widgets.panels.words import escape
+from embtie_widgets.requests.centering import (
+    NONE,
+    PARTS,
+    SIZES,
+    TYING,
+    CenteringRequest,
+    is_weighed,
+)
+
+Settings = Mapping[str, tuple[Mapping[str, Any], str]]
+_METHOD_HELP = {
+    NONE: "Nothing beside AdamW",
+    "mu-centering": "After each step the mean row is taken off the output matrix",
+    "mu-loss": "The loss has the squared length of the mean row added, weighed",
+    "z-loss": "The loss has the squared log of the softmax's sum added, weighed",
+    "soft-cap": "Logits are squeezed between minus and plus the cap",
+    "coupled-adam": "Adam with one second moment for all rows of an embedding matrix",
+    "sgd": "No Adam: each step is the rate times the gradient",
+}
+_TYING = {
+    "untied": ("untied", "Input and output have a matrix each"),
+    "tied": ("tied", "Input and output share one: what moves one moves the other"),
+}
+_SIZES = {name: (name, f"Train the size '{name}' of the architecture") for name in SIZES}
+_RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
+_COEFFICIENTS = (1e-7, 1e-4, 1e-1, 1e2)
+_ROWS = (("Real tokens", "tokens"), ("All stored rows", "all"))
+_ROWS_HELP = (
+    "Rows that belong to no token, as models have that round their vocabulary up, do not count",
+    "As in the paper: rows that belong to no token count too",
+)
+_NUMBERS = {
+    "cap": ("cap", "The soft-cap's c: logits become c tanh(logit / c)"),
+    "interval": ("every … steps", "So often the mean row is taken off"),
+    "extra_rows": ("rows without token", "So many more rows are stored, as real models have them"),
+    "weight_decay": ("weight decay", "AdamW's"),
+    "clip": ("clip at", "A longer gradient is shortened to this length; 0 for never"),
+    "eps": ("Adam's ε", "What Adam adds below the fraction, against division by nothing"),
+}
+_WHOLE = ("interval", "extra_rows")
+_OWN = "your own"
+
+
+class SettingPicker(w.VBox):
+    """Ready settings by name, each with what is known of it; none is chosen where the request is
+    none of them.  `chosen(request)` is called with the one that a user picks."""
+
+    def __init__(self, settings: Settings, chosen: Callable[[CenteringRequest], None]) -> None:
+        made = {name: CenteringRequest(**fields) for name, (fields, _) in settings.items()}
+        self._requests, self._settings, self._chosen = made, settings, chosen
+        self.names = labelled(
+            w.Dropdown(description="setting", options=[_OWN, *settings]),
+            "Fills in everything below; what it shows was measured",
+        )
+        self.said, self._quiet = w.HTML(), False
+        super().__init__([self.names, self.said])
+        self.add_class("ep-corpus")
+        self.names.observe(lambda _: self._picked(), "value")
+
+    def follow(self, request: CenteringRequest) -> None:
+        """Show which setting the request is; where it runs on makes no other one of it."""
+        self._quiet = True
+        try:
+            same = {
+                name: replace(one, device=request.device) for name, one in self._requests.items()
+            }
+            self.names.value = next((n for n, one in same.items() if one == request), _OWN)
+        finally:
+            self._quiet = False
+        _fields, words = self._settings.get(self.names.value, ({}, ""))
+        self.said.value = f"<p class='ep-said'>{escape(words)}</p>" if words else ""
+
+    def _picked(self) -> None:
+        if not self._quiet and self.names.value in self._requests:
+            self._chosen(self._requests[self.names.value])
+
+
+class SweepControls:
+    """The controls of what the runs of a sweep differ in, and of what they share beside a training.
+
+    A panel places `sections` among its own, adds `fields()` to its own, and calls `adapt(request)`
+    in its `edited`.
+    """
+
+    def __init__(self) -> None:
+        combined = "Parts with + between them, several with commas"
+        self.methods = ChipPicker(
+            str,
+            {name: (method_words(name), _METHOD_HELP[name]) for name in (NONE, *PARTS)},
+            ("together", "mu-centering+soft-cap", combined),
+        )
+        self.tying = ChipPicker(str, {name: _TYING[name] for name in TYING}, None)
+        self.sizes = ChipPicker(str, _SIZES, None)
+        self.coefficients = _numbers(
+            _COEFFICIENTS, "coefficient", "λ of μ-loss and z-loss; several make a run each"
+        )
+        self.rates = OneOrSeveral(
+            _numbers(_RATES, "others", "Highest learning rates; several make a sweep")
+        )
+        seeds = ("seeds", "0, 1, 2", "Each draws the models' start and the order of the batches")
+        self.seeds = OneOrSeveral(ChipPicker(int, {}, seeds))
+        self.rows = labelled(
+            w.ToggleButtons(description="mean row of", options=_ROWS, tooltips=_ROWS_HELP),
+            "Whose mean is taken off",
+        ).add_class("ep-segments")
+        self.numbers = {name: _number(*words) for name, words in _NUMBERS.items()}
+        self.count = w.HTML()
+        self.sections = self._arranged()
+
+    def _arranged(self) -> list[w.Widget]:
+        number = self.numbers
+        self._of_methods = _pairs(number["cap"], number["interval"])
+        self.mean = w.VBox([self.rows, number["extra_rows"]]).add_class("ep-corpus")
+        optimiser = _pairs(number["weight_decay"], number["clip"], number["eps"])
+        return [
+            section(
+                "Methods", self.methods, self.tying, self.coefficients, self._of_methods,
+                self.mean, fold("Optimiser", optimiser),
+            ),
+            section("Learning rates", self.rates),
+            section("Sizes and seeds", self.sizes, self.seeds, self.count),
+        ]  # fmt: skip
+
+    def fields(self) -> dict[str, Field]:
+        """The request's fields that these edit."""
+        whole = dict.fromkeys(_WHOLE, whole_if_it_is)
+        return {
+            "methods": Field(self.methods),
+            "tying": Field(self.tying),
+            "sizes": Field(self.sizes),
+            "coefficients": Field(self.coefficients),
+            "rows": Field(self.rows),
+            **self.rates.fields("lr", "rates"),
+            **self.seeds.fields("seed", "seeds"),
+            **{
+                name: Field(one, to_request=whole.get(name, float))
+                for name, one in self.numbers.items()
+            },
+        }
+
+    def adapt(self, request: CenteringRequest) -> None:
+        """Ask for no more than what counts, and say how many runs it makes."""
+        parts = {part for method in request.methods for part in method.split("+")}
+        counts = {
+            self.coefficients: any(map(is_weighed, request.methods)),
+            self.numbers["cap"]: "soft-cap" in parts,
+            self.numbers["interval"]: "mu-centering" in parts,
+            self.mean: bool({"mu-centering", "mu-loss"} & parts),
+        }
+        for one, seen in counts.items():
+            one.layout.display = "" if seen else "none"
+        many = len(request.cells)
+        self.count.value = f"<p class='ep-said'>{many:,} run{'s' if many > 1 else ''}</p>"
+
+
+def _numbers(chips: tuple[float, ...], label: str, tooltip: str) -> ChipPicker:
+    shown = {one: (f"{one:g}", f"{label}: {one:g}") for one in chips}
+    return ChipPicker(float, shown, (label, "0.002, 0.02", tooltip))
+
+
+def _number(name: str, tooltip: str) -> w.FloatText:
+    return labelled(w.FloatText(description=name, continuous_update=False), tooltip)
+
+
+def _pairs(*controls: w.Widget) -> w.Box:
+    return w.Box(list(controls)).add_class("ep-pairs")
