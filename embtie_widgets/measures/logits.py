@@ -70,6 +70,13 @@ def numbers_of_sums(sums: Tensor) -> dict[str, float]:
     }
 
 
+def common_fraction(mean: float, spread: float, std: float, std_spread: float = 0.0) -> float:
+    """That of `logit_numbers`, from the others: `logit_mean`, its spread, `logit_std` and, where it
+    is known, that one's standard deviation from position to position.  NaN where all are 0."""
+    common, own = mean**2 + spread**2, std**2 + std_spread**2
+    return common / (common + own) if common + own else math.nan
+
+
 def matrix_means(matrix: Tensor, tokens: Any = None, role: str = "output") -> dict[str, float]:
     """Of `matrix` (V, d), in the units of its entries; names end in the role.
 

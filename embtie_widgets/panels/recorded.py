@@ -127,7 +127,7 @@ def form_of(
 class RecordedForm(w.VBox):
     """A recorded file with its columns, or the folder of a run.
 
-    `wanted` is "gradient", "drift" or "metrics", as in `sources.recorded`.  A panel binds
+    `wanted` is "gradient", "drift", "sweep" or "metrics", as in `sources.recorded`.  A panel binds
     `fields()`, and calls `adapt(source)` when its source turns "file" or "run".  `look`, `follow`
     and `keep` take the place of what looks into files and runs, and keeps an uploaded file.
     """
@@ -185,7 +185,7 @@ class RecordedForm(w.VBox):
         self.columns.offer(seen)
         self.rows.value = "" if seen is None else _first_rows(seen)
         self._table.layout.display = "none" if seen is None else ""
-        if seen is not None and not _is_known(seen):
+        if seen is not None and not seen.is_known:
             self._table.children[0].value = True  # there is something to be said
 
 
@@ -196,16 +196,11 @@ def _choice(name: str, seen: Peek, options: list[tuple[str, str]]) -> w.Dropdown
 
 def _words(seen: Peek) -> str:
     what = f"'{seen.name}': {seen.words}, {seen.height:,} rows."
-    if _is_known(seen):
+    if seen.is_known:
         how = "Its columns are known by their names; what is wrong can be set right."
     else:
         how = "Say which of its columns is which."
     return " ".join([what, how, *seen.notes])
-
-
-def _is_known(seen: Peek) -> bool:
-    """Whether what is needed of it is taken for something already."""
-    return not seen.needed or ("step" in seen.guess and bool(set(seen.guess) & set(seen.needed)))
 
 
 def _said(words: str) -> str:

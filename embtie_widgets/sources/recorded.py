@@ -17,6 +17,7 @@ from embtie_widgets.requests.fields import short
 from embtie_widgets.sources.recorded_names import (
     IN_FORM,
     NEEDED,
+    REQUIRED,
     WANTED,
     Known,
     Wanted,
@@ -68,7 +69,7 @@ class Peek:
     guess   name to header: what would be taken for what
     names   name to its meaning: what may be mapped
     rows    the first rows, as text
-    needed  of these names one at least must be mapped
+    needed  of these names one at least must be mapped, and all of `required`
     """
 
     name: str
@@ -81,6 +82,13 @@ class Peek:
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
     needed: tuple[str, ...]
+    required: tuple[str, ...] = ("step",)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether what is needed of it is taken for something already."""
+        found = set(self.guess)
+        return not self.needed or (set(self.required) <= found and bool(found & set(self.needed)))
 
 
 def peek(path: Path, wanted: str = "gradient") -> Peek:
@@ -103,13 +111,15 @@ def peek(path: Path, wanted: str = "gradient") -> Peek:
         shown_rows(table.frame),
         (*table.notes, *notes),
         NEEDED[wanted],
+        REQUIRED[wanted],
     )
 
 
 def read_recorded(
     path: Path, wanted: str = "gradient", columns: Mapping[str, str] | None = None
 ) -> Recorded:
-    """The recorded numbers for a "gradient", "drift" or "metrics" view.
+    """The recorded numbers for a "gradient", "drift" or "metrics" view; for a "sweep", which has
+    no steps, see `recorded_sweep`.
 
     `columns` maps names of WANTED to headers; without any, headers are taken for what they are
     known to mean, and those that no form offers always are.  An EmbtieError says so where nothing
@@ -119,7 +129,7 @@ def read_recorded(
     frame, notes = _one_run(table.frame)
     headers = tuple(frame.columns)
     file = None if columns else known(headers, wanted)
-    mapping = _mapping(table, wanted, columns or {}, file)
+    mapping = mapping_of(table, wanted, columns or {}, file)
     order = ordered(frame[mapping["step"]] if "step" in mapping else None, len(frame))
     notes += order.notes
     texts = order.names or _names(frame, mapping)
@@ -157,9 +167,10 @@ def _one_run(frame: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
     return part, [f"The file holds {len(names)} runs; that called {short(chosen)} is shown."]
 
 
-def _mapping(
+def mapping_of(
     table: Table, wanted: str, columns: Mapping[str, str], file: Known | None
 ) -> dict[str, str]:
+    """Name to header: as they are mapped, else what headers are known to mean."""
     headers = tuple(table.frame.columns)
     names = {one.name for one in WANTED[wanted]}
     for name, header in columns.items():

@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from embtie_widgets.results.centering import CURVES as CENTERING
 from embtie_widgets.results.drift import CURVES as DRIFT
 from embtie_widgets.results.gradient import CURVES as GRADIENT
 
@@ -87,9 +88,57 @@ def _turn(name: str) -> Wanted:
     return Wanted(name, words, COSINE, _DRIFT_ALIASES[name])
 
 
+def _at_end(name: str, *aliases: str, values: str = ANY) -> Wanted:
+    """A number of a run at its end; our own exports call it so."""
+    return Wanted(name, CENTERING[name], values, (f"end_{name}", *aliases))
+
+
+_SWEEP = (
+    Wanted("lr", "peak learning rate of the run", NORM, ("peak_lr", "learning_rate", "max_lr")),
+    Wanted(
+        "loss",
+        "loss of the run at its end, best on text held out; nats per token",
+        ANY,
+        (
+            "held_loss",
+            "test_loss",
+            "val_loss",
+            "validation_loss",
+            "eval_loss",
+            "final_loss",
+            "train_loss",
+        ),
+    ),
+    Wanted("method", "none, mu-centering, mu-loss, z-loss, soft-cap, or several with +"),
+    Wanted("size", "what the model's size is called", ANY, ("model_size", "model", "n_params")),
+    Wanted("seed", "seed of the run", ANY, ("random_seed",)),
+    Wanted("tied", "tied or untied, true or false", ANY, ("tying", "tie_word_embeddings")),
+    Wanted("coefficient", "that of mu-loss or z-loss", NORM, ("lambda", "weight", "gamma", "coef")),
+    Wanted("initial_loss", "loss before training, of equal guesses log(V)", NORM, ("init_loss",)),
+    Wanted("state", "done, diverged or failed", ANY, ("status",)),
+    Wanted("name", "the run's name, where that says what it is", ANY, ("run", "run_name")),
+    _STEP,
+    _at_end("logit_mean", "o_logits_mean_mean"),
+    _at_end("logit_mean_spread", "o_logits_std_mean", values=NORM),
+    _at_end("logit_std", "o_logits_mean_std", values=NORM),
+    _at_end("logit_max", "o_logits_mean_absmax", values=NORM),
+    _at_end("common_fraction", values=SHARE),
+    _at_end("mu_output", values=NORM),
+    _at_end("mu_output_all", "o_mu_norm", values=NORM),
+    _at_end("row_norm_output", "o_avg_norm", values=NORM),
+    _at_end("bound_ratio", "o_centering_ratio", values=NORM),
+    _at_end("mu_input", "i_mu_norm", values=NORM),
+    _at_end("gradient_norm", values=NORM),
+    Wanted(
+        "logit_std_spread", "deviation of logit_std over positions", NORM, ("o_logits_std_std",)
+    ),
+    Wanted("seconds", "how long the run took", NORM, ("time", "runtime")),
+)
+
 WANTED: dict[str, tuple[Wanted, ...]] = {
     "gradient": _GRADIENT,
     "drift": (_STEP, *map(_turn, DRIFT)),
+    "sweep": _SWEEP,
     "metrics": (_STEP, _LOSS, _LR, Wanted("name", "what a row is called")),
 }
 """By what is wanted: every name that a mapping may have.  Of metrics all other columns are kept
@@ -98,6 +147,7 @@ under their own headers."""
 IN_FORM: dict[str, tuple[str, ...]] = {
     "gradient": tuple(wanted.name for wanted in _GRADIENT[:10]),
     "drift": ("step", *DRIFT),
+    "sweep": tuple(wanted.name for wanted in _SWEEP[:11]),
     "metrics": ("step", "loss", "lr", "name"),
 }
 """Those that a form offers; the rest is found by its very name."""
@@ -105,9 +155,20 @@ IN_FORM: dict[str, tuple[str, ...]] = {
 NEEDED = {
     "gradient": ("input_norm", "proxy_norm", "output_norm", *_SAME),
     "drift": DRIFT,
+    "sweep": ("lr", "name"),
     "metrics": (),
 }
 """One of these at least."""
+
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "gradient": ("step",),
+    "drift": ("step",),
+    "sweep": ("loss",),
+    "metrics": (),
+}
+"""And what a table is not known without; rows without step may be numbered."""
+
+_RELEASED = "the runs that the authors of Output Embedding Centering released"
 
 KNOWN = (
     Known(
@@ -134,7 +195,30 @@ KNOWN = (
     ),
     Known(
         "paper-sweep",
-        "the runs that the authors of Output Embedding Centering released",
+        _RELEASED,
+        "sweep",
+        {"name": "name", "loss": "test_loss", "logit_mean": "O.logits_mean_mean"},
+        (
+            "Its means are over all 50,304 stored rows, of which 47 have no token.",
+            "The file gives no loss before training; it counts as 10.83, of 221M as 10.85, as the "
+            "authors have it.",
+        ),
+    ),
+    Known(
+        "own-sweep",
+        "a sweep of this laboratory",
+        "sweep",
+        {"lr": "peak_lr", "loss": "held_loss", "method": "method", "state": "state"},
+    ),
+    Known(
+        "own-sweep-curves",
+        "the curves of a sweep of this laboratory",
+        "sweep",
+        {"lr": "peak_lr", "loss": "loss", "method": "method", "step": "step"},
+    ),
+    Known(
+        "paper-sweep",
+        _RELEASED,
         "metrics",
         {"name": "name", "loss": "test_loss", "logit_mean": "O.logits_mean_mean"},
     ),

@@ -52,8 +52,12 @@ class _Found:
     notes: list[str] = field(default_factory=list)
 
 
-def read_table(path: Path) -> Table:
-    """The table in a file; an EmbtieError where there is none."""
+def read_table(path: Path, *, typed: bool = True) -> Table:
+    """The table in a file; an EmbtieError where there is none.
+
+    Where not `typed`, cells are as they are written: text in a file with separators, and an empty
+    cell is told from one that says NaN.
+    """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise EmbtieError(f"'{path.name}' is no table of a known form.", _FORM)
@@ -63,7 +67,7 @@ def read_table(path: Path) -> Table:
     else:
         text, notes = _decoded(raw, path.name)
         read = _from_json if suffix in (".json", ".jsonl", ".ndjson") else _from_lines
-        found = read(text, path.name)
+        found = read(text, path.name, typed)
         found.notes[:0] = notes
     frame, notes = _usable(found.frame)
     if frame.empty:
@@ -106,7 +110,7 @@ def _decoded(raw: bytes, name: str) -> tuple[str, list[str]]:
     return text, []
 
 
-def _from_lines(text: str, name: str) -> _Found:
+def _from_lines(text: str, name: str, typed: bool) -> _Found:
     """A table with a separator; a first line of settings, as exports have it, is passed over."""
     import pandas as pd
 
@@ -135,13 +139,15 @@ def _from_lines(text: str, name: str) -> _Found:
                 on_bad_lines="warn",
                 low_memory=False,
                 float_precision="round_trip",
+                dtype=None if typed else str,
+                keep_default_na=typed,
             )
     except (ValueError, OverflowError):  # pandas' own errors of parsing among them
         raise EmbtieError(f"'{name}' is cut short, or no table.", _FORM) from None
     left = sum(str(warning.message).count("Skipping line") for warning in caught)
     if left:
         notes.append(f"{counted(left, 'line')} with too many fields left out.")
-    return _Found(frame, notes=notes)
+    return _Found(frame if typed else frame.fillna(""), notes=notes)
 
 
 def _fields(line: str, separator: str, name: str) -> list[str]:
@@ -175,16 +181,16 @@ def _unlike(head: list[str], notes: list[str]) -> list[str]:
     return found
 
 
-def _from_json(text: str, name: str) -> _Found:
+def _from_json(text: str, name: str, typed: bool) -> _Found:
     """Columns as lists, rows as objects, one after the other or one a line."""
     value, notes = _parsed(text, name)
     if isinstance(value, dict) and isinstance(value.get("log_history"), list):
         value = value["log_history"]  # the state of a transformers Trainer
     if isinstance(value, list):
-        return _Found(_of_rows(value, name, notes), notes=notes)
+        return _Found(_of_rows(value, name, notes, typed), notes=notes)
     if isinstance(value, dict) and any(isinstance(part, list) for part in value.values()):
         facts = {str(k): v[:200] for k, v in value.items() if isinstance(v, str)}
-        return _Found(_of_columns(value, name, notes), facts, notes)
+        return _Found(_of_columns(value, name, notes, typed), facts, notes)
     raise EmbtieError(f"'{name}' holds no table.", _FORM)
 
 
@@ -218,7 +224,7 @@ def _has_list(value: dict[str, Any]) -> bool:
     return any(isinstance(part, list) for part in value.values())
 
 
-def _of_rows(rows: list[Any], name: str, notes: list[str]) -> "pd.DataFrame":
+def _of_rows(rows: list[Any], name: str, notes: list[str], typed: bool) -> "pd.DataFrame":
     import pandas as pd
 
     good = [row for row in rows if isinstance(row, dict)]
@@ -227,10 +233,12 @@ def _of_rows(rows: list[Any], name: str, notes: list[str]) -> "pd.DataFrame":
     headers = dict.fromkeys(key for row in good for key in row)
     _check_size(len(headers), len(good), name)
     plain = {key: [_plain(row.get(key)) for row in good] for key in headers}
-    return pd.DataFrame(plain)
+    return pd.DataFrame(plain, dtype=None if typed else object)
 
 
-def _of_columns(columns: dict[str, Any], name: str, notes: list[str]) -> "pd.DataFrame":
+def _of_columns(
+    columns: dict[str, Any], name: str, notes: list[str], typed: bool
+) -> "pd.DataFrame":
     """Lists of one length; of unequal ones as much as all have."""
     import pandas as pd
 
@@ -243,7 +251,7 @@ def _of_columns(columns: dict[str, Any], name: str, notes: list[str]) -> "pd.Dat
         )
     _check_size(len(lists), min(lengths), name)
     cut = {key: [_plain(cell) for cell in value[: min(lengths)]] for key, value in lists.items()}
-    return pd.DataFrame(cut)
+    return pd.DataFrame(cut, dtype=None if typed else object)
 
 
 def _plain(cell: Any) -> Any:
