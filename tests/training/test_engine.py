@@ -11,7 +11,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus
 from embtie_widgets.training.engine import Run, build_model, held_out_loss
-from embtie_widgets.training.interventions import Intervention
+from embtie_widgets.training.interventions import Intervention, Step
 from embtie_widgets.training.presets import PRESETS, preset
 from tests.training.running import finish, trained
 
@@ -100,6 +100,75 @@ def test_rows_are_logged_at_the_interval_and_at_both_ends(recipe_of: Any, corpus
     rows = trained(recipe_of(steps=7, log_every=3), corpus).rows
     assert [row["step"] for row in rows] == [1, 3, 6, 7]
     assert set(rows[0]) == {"step", "run", "loss", "lr", "gradient_norm"}
+
+
+class Poison(Intervention):
+    """Makes the loss, or one entry of a gradient, infinite or no number at one step."""
+
+    def __init__(self, at: int, value: float, where: str) -> None:
+        self.at, self.value, self.where = at, value, where
+        self.after: list[int] = []
+
+    def on_logits(self, logits: Tensor, step: Step) -> Tensor:
+        poisoned = step.number == self.at and self.where == "loss"
+        return logits + self.value if poisoned else logits
+
+    def on_gradients(self, step: Step) -> None:
+        if step.number == self.at and self.where == "gradient":
+            step.model.get_output_embeddings().weight.grad[0, 0] = self.value
+
+    def after_step(self, step: Step) -> None:
+        self.after.append(step.number)
+
+
+@pytest.mark.parametrize("clip", [0.0, 1.0])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("where", ["loss", "gradient"])
+def test_a_step_that_is_not_finite_is_told_and_not_done(
+    recipe_of: Any, corpus: Corpus, where: str, value: float, clip: float
+) -> None:
+    recipe, plug = recipe_of(clip=clip, log_every=4), Poison(3, value, where)
+    run = Run(recipe, build_model(recipe, tied=True, seed=1), corpus, "tied", [plug])
+    rows = [run.advance() for _ in range(3)]
+    before = trained(recipe_of(clip=clip, log_every=4), corpus, [Until(2)]).run
+    assert (run.done, run.diverged, run.ended) == (2, 3, True)
+    assert plug.after == [1, 2]
+    assert all(map(torch.equal, parameters(run), parameters(before)))
+    assert rows[1] is None
+    assert rows[2] is not None
+    assert rows[2]["step"] == 3
+    told = "loss" if where == "loss" else "gradient_norm"
+    assert not math.isfinite(rows[2][told])
+    assert "step 3 of 6" in run.notes[-1]
+
+
+class Until(Intervention):
+    """Undoes what is done after a step, as if the run stood still from there."""
+
+    def __init__(self, last: int) -> None:
+        self.last = last
+
+    def after_step(self, step: Step) -> None:
+        if step.number == self.last:
+            self.kept = [parameter.detach().clone() for parameter in step.model.parameters()]
+        elif step.number > self.last:
+            with torch.no_grad():
+                for parameter, kept in zip(step.model.parameters(), self.kept, strict=True):
+                    parameter.copy_(kept)
+
+
+def test_a_rate_far_too_high_ends_a_run_by_itself(recipe_of: Any, corpus: Corpus) -> None:
+    recipe = recipe_of(lr=1e9, weight_decay=100.0, warmup=0, clip=0.0)
+    run = Run(recipe, build_model(recipe, tied=False, seed=1), corpus)
+    while not run.ended:
+        run.advance()
+    assert run.diverged is not None
+    assert run.diverged < recipe.steps
+
+
+def test_a_run_without_fault_says_nothing_of_one(recipe: TrainingConfig, corpus: Corpus) -> None:
+    run = trained(recipe, corpus).run
+    assert (run.diverged, run.ended, run.notes) == (None, True, ())
 
 
 @pytest.mark.parametrize("model", [None, DROPPED], ids=["no dropout", "dropout"])

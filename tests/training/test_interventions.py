@@ -64,50 +64,6 @@ def test_a_plug_in_that_does_nothing_changes_no_bit(recipe: TrainingConfig, corp
     assert trained(recipe, corpus, [Diary()]).rows == trained(recipe, corpus).rows
 
 
-class MuCentering(Intervention):
-    def after_step(self, step: Step) -> None:
-        with torch.no_grad():
-            rows = step.model.get_output_embeddings().weight
-            rows -= rows.mean(0)
-
-
-def test_a_plug_in_can_centre_the_output_matrix_after_each_step(
-    recipe: TrainingConfig, corpus: Corpus
-) -> None:
-    model = trained(recipe, corpus, [MuCentering()], tied=False).run.model
-    assert model.get_output_embeddings().weight.mean(0).norm() < 1e-6
-    assert model.get_input_embeddings().weight.mean(0).norm() > 1e-4
-
-
-class SoftCap(Intervention):
-    def on_logits(self, logits: Tensor, step: Step) -> Tensor:
-        step.metrics["largest"] = logits.detach().abs().max()
-        return 1e-3 * torch.tanh(logits / 1e-3)
-
-
-def test_capped_logits_keep_the_loss_at_that_of_a_guess(recipe_of: Any, corpus: Corpus) -> None:
-    rows = trained(recipe_of(steps=20), corpus, [SoftCap()]).rows
-    assert rows[-1]["loss"] == pytest.approx(3.871, abs=2e-3)
-    assert rows[-1]["largest"] > 1e-3
-
-
-class MuLoss(Intervention):
-    def on_loss(self, loss: Tensor, logits: Tensor, step: Step) -> Tensor:
-        mean: Tensor = step.model.get_output_embeddings().weight.mean(0)
-        return loss + 1e3 * mean.square().sum()
-
-
-def test_a_penalty_is_minimised_and_the_logged_loss_stays_plain(
-    recipe: TrainingConfig, corpus: Corpus
-) -> None:
-    done, plain = (trained(recipe, corpus, [plug]) for plug in (MuLoss(), Intervention()))
-    assert done.rows[0]["loss"] == pytest.approx(3.87, abs=0.2)
-    lengths = [
-        each.run.model.get_output_embeddings().weight.mean(0).norm() for each in (done, plain)
-    ]
-    assert lengths[0] < lengths[1]
-
-
 class Seen(Intervention):
     """What the steps of a split run hand out."""
 

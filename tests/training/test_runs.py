@@ -1,10 +1,11 @@
 """One run: from its recipe to its folder, whatever breaks it off on the way."""
 
+import math
 import os
 import signal
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus, corpus_from_documents, train_tokenizer
 from embtie_widgets.training.interventions import InputScaling, Intervention, Step, registered
 from embtie_widgets.training.run_store import RunStore
-from embtie_widgets.training.runs import RunSpec, load_trained, train_run
+from embtie_widgets.training.runs import RunSpec, is_finished, load_trained, train_run
 from embtie_widgets.training.twins import build_twins
 
 DROPPED = {"model_type": "gpt2", "n_embd": 12, "n_layer": 1, "n_head": 2, "vocab_size": 48}
@@ -131,6 +132,70 @@ def test_a_finished_run_is_found_and_not_trained_again(
     train_run(spec_of(), corpus, tmp_path)
     again = train_run(spec_of(), corpus, tmp_path, progress=stopping(1, AssertionError))
     assert again.manifest["state"] == "done"
+
+
+@registered("poison")
+@dataclass
+class Poison(Intervention):
+    """Makes the loss infinite at one step."""
+
+    at: int
+
+    def on_logits(self, logits: Tensor, step: Step) -> Tensor:
+        return logits + torch.inf if step.number == self.at else logits
+
+
+@pytest.mark.parametrize("resumable", [True, False])
+@pytest.mark.parametrize("at", [1, 3, 5])
+def test_a_run_that_diverges_is_done_with_what_it_had_before(
+    spec_of: Any, corpus: Corpus, tmp_path: Path, at: int, resumable: bool
+) -> None:
+    spec = spec_of(plugs=(Poison(at),), log_every=10)
+    store = train_run(spec, corpus, tmp_path, resumable=resumable)
+    manifest = store.manifest
+    assert (manifest["state"], manifest["done"], manifest["diverged"]) == ("done", at - 1, at)
+    assert [row["step"] for row in store.rows()] == sorted({1, at})
+    assert math.isnan(store.rows()[-1]["loss"])
+    assert store.steps() == sorted({0, at - 1} | ({2} if at > 2 else set()))
+    assert f"step {at} of 6" in store.notes()[0]
+    last = load_trained(store).get_input_embeddings().weight
+    assert torch.isfinite(last).all()
+    assert torch.equal(last, store.checkpoints()[-1].input)
+    assert not (store.folder / "resume.pt").exists()
+
+
+def test_a_diverged_run_is_found_and_not_trained_again(
+    spec_of: Any, corpus: Corpus, tmp_path: Path
+) -> None:
+    spec = spec_of(plugs=(Poison(4),))
+    first = content(train_run(spec, corpus, tmp_path))
+    again = train_run(spec, corpus, tmp_path, progress=stopping(1, AssertionError))
+    assert repr(content(again)) == repr(first)
+    assert is_finished(again, spec.config)
+    (tmp_path / "checkpoints" / "step-000003.safetensors").unlink()
+    assert not is_finished(again, spec.config)
+    assert "diverged" not in train_run(spec_of(), corpus, tmp_path).manifest
+
+
+def test_a_run_broken_off_before_it_diverges_ends_as_if_it_had_not_been(
+    spec_of: Any, corpus: Corpus, tmp_path: Path
+) -> None:
+    def until(step: int) -> Callable[[RunStore, Mapping[str, Any]], None]:
+        def watch(store: RunStore, row: Mapping[str, Any]) -> None:
+            if row["step"] == step:
+                raise Cancelled
+
+        return watch
+
+    spec = spec_of(plugs=(Poison(4), RunningMean()))
+    whole = train_run(spec, corpus, tmp_path / "whole")
+    for step in (2, 4):  # the second while it is diverging
+        with pytest.raises(Cancelled):
+            train_run(spec, corpus, tmp_path / "broken", watch=until(step), resumable=True)
+        assert RunStore.open(tmp_path / "broken").manifest["state"] == "stopped"
+    broken = train_run(spec, corpus, tmp_path / "broken", resumable=True)
+    assert repr(content(broken)) == repr(content(whole))
+    assert broken.manifest["diverged"] == 4
 
 
 @pytest.mark.parametrize("what", ["seed", "text", "plug", "unknown plug"])
