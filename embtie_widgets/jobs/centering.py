@@ -11,8 +11,11 @@ from typing import Any
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import cells
-from embtie_widgets.jobs.cache import kept_or_made
+from embtie_widgets.jobs.cache import entry_key, kept_or_made, recall
 from embtie_widgets.jobs.cells import CellTask
+from embtie_widgets.jobs.centering_cost import work_of
+from embtie_widgets.jobs.centering_effect import effects_of
+from embtie_widgets.jobs.centering_known import recalled, remember
 from embtie_widgets.jobs.centering_plan import refuse_sweep_on_page, tasks_of
 from embtie_widgets.jobs.centering_report import (
     finished_run,
@@ -20,11 +23,14 @@ from embtie_widgets.jobs.centering_report import (
     run_of_cell,
     sensitivities,
 )
+from embtie_widgets.jobs.estimate import timed
 from embtie_widgets.jobs.held_loss import known_loss, too_short
+from embtie_widgets.jobs.places import HERE, Place, place
 from embtie_widgets.jobs.training_plan import Plan, open_plan
 from embtie_widgets.jobs.training_runs import Pictures
 from embtie_widgets.progress import Progress, hand_on, silent
 from embtie_widgets.requests import CenteringRequest
+from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.results.centering import (
     DIVERGED,
     DONE,
@@ -33,8 +39,12 @@ from embtie_widgets.results.centering import (
     WAITING,
     CenteringReport,
     CenteringRun,
+    Effect,
 )
 from embtie_widgets.training.run_store import RunStore
+
+_FOUND = "found from earlier runs"
+_SMALLER = "Choose a smaller size, batch, length or vocabulary."
 
 
 def run_centering(request: CenteringRequest, progress: Progress = silent) -> CenteringReport:
@@ -42,10 +52,23 @@ def run_centering(request: CenteringRequest, progress: Progress = silent) -> Cen
     return _SOURCES[request.source](request, progress)
 
 
+def look_up(request: CenteringRequest) -> CenteringReport | None:
+    """What an earlier run has left, where the text ships with embtie: the result, or every cell of
+    it; what is recorded is read anew, which is quick."""
+    if request.source != "train" or request.corpus.ref not in (OWN, BUNDLED) or request.tokenizer:
+        return None
+    plan = open_plan(request)
+    kept: CenteringReport | None = recall(entry_key(request, plan.hashes))
+    if kept is not None:
+        return kept
+    sweep = _Sweep(request, plan, place())
+    return None if sweep.missing else sweep.carried_out()
+
+
 def _train(request: CenteringRequest, progress: Progress) -> CenteringReport:
     refuse_sweep_on_page(request)
-    plan = open_plan(request, progress)
-    sweep = _Sweep(request, plan, progress)
+    where, plan = place(), open_plan(request, progress)
+    sweep = _Sweep(request, plan, where, progress)
     found: CenteringReport = kept_or_made(request, plan.hashes, sweep.carried_out, _is_whole)
     return found
 
@@ -55,70 +78,98 @@ def _is_whole(report: CenteringReport) -> bool:
 
 
 class _Sweep:
-    """The report as it grows; told of each cell how it comes along."""
+    """The report as it grows; told of each cell how it comes along.
 
-    def __init__(self, request: CenteringRequest, plan: Plan, progress: Progress) -> None:
-        self._request, self._plan, self._progress = request, plan, progress
+    missing  the tasks of cells that no earlier request has carried out
+    """
+
+    def __init__(
+        self, request: CenteringRequest, plan: Plan, place: Place, progress: Progress = silent
+    ) -> None:
+        self._request, self._plan, self._place = request, plan, place
+        self._progress = progress
         self._tasks = tasks_of(request, plan)
         self._runs = [run_of_cell(task.cell, state=WAITING) for task in self._tasks]
-        self._where: dict[int, str] = {}
+        self._effects: tuple[Effect, ...] = ()
         self._notes = [note for note in (too_short(plan.held, request.length),) if note]
-        self._found = 0
-        self._show = Pictures(progress, lambda _: self._so_far())
-        rows = len(plan.rows.tokens) + request.extra_rows
-        self._initial_loss = math.log(rows)
+        self._where: dict[int, str] = {}
+        self._show = Pictures(progress, lambda _number: self._so_far())
+        self._initial_loss = math.log(len(plan.rows.tokens) + request.extra_rows)
+        self.missing = [task for task in self._tasks if not self._is_known(task)]
 
     def carried_out(self) -> CenteringReport:
-        """All cells, those of earlier requests first."""
-        missing = [task for task in self._tasks if not self._is_known(task)]
-        hand_on(self._progress, self._so_far())
-        cells.here(missing, self._plan.corpus, self._plan.held, self, self._progress)
+        """All cells."""
+        if self.missing:
+            hand_on(self._progress, self._so_far())
+            self._carry_out()
+        self._effects = effects_of(
+            self._request, self._plan, self._tasks, self._runs, self._progress
+        )
         return self._so_far(whole=True)
 
     def started(self, number: int, where: str) -> None:
         """A cell is under way."""
         self._where[number] = where
-        self._runs[number] = run_of_cell(
-            self._tasks[number].cell, state=RUNNING, of=self._request.steps
-        )
-        self._show(None)
+        cell, steps = self._tasks[number].cell, self._request.steps
+        self._runs[number] = run_of_cell(cell, state=RUNNING, of=steps, about={"where": where})
+        self._show(number)
 
     def grown(self, number: int, rows: list[dict[str, Any]], done: int) -> None:
         """A cell has come so far."""
-        self._runs[number] = replace(self._runs[number], state=RUNNING, step=done, **known_of(rows))
-        self._show(None)
+        self._runs[number] = replace(self._runs[number], step=done, **known_of(rows))
+        self._show(number)
 
     def ended(self, number: int, store: RunStore | None, error: EmbtieError | None) -> None:
         """A cell has come to its end, or failed."""
         if store is None:
-            reason = str(error) if error is not None else "Nothing is known of it."
+            reason = "" if error is None else str(error)
             self._runs[number] = replace(self._runs[number], state=FAILED, reason=reason)
         else:
-            self._take(number, store, self._where.get(number, ""))
+            self._take(self._tasks[number], store, self._where.get(number, ""))
         hand_on(self._progress, self._so_far())
+
+    def _carry_out(self) -> None:
+        plan, progress = self._plan, self._progress
+        if self._place.kind == HERE:
+            here = (self.missing, plan.corpus, plan.held, self, progress)
+            work = work_of(self._request) if len(self.missing) == len(self._tasks) else None
+            timed(work, lambda: cells.here(*here), hint=_SMALLER)
+            return
+        from embtie_widgets.jobs.cluster import on_cluster  # slow to import
+
+        on_cluster(self.missing, plan.corpus, plan.held, self, progress, self._place)
 
     def _is_known(self, task: CellTask) -> bool:
         self._progress("looking for finished runs", task.number, len(self._tasks))
+        known = recalled(task, self._plan)
+        if known is not None:
+            self._runs[task.number] = known
+            return True
         store = self._plan.known(task.spec)
         if store is None or (known_loss(store, self._plan.held) is None and not self._notes):
             return False
-        self._take(task.number, store)
-        self._found += 1
+        self._take(task, store)
         return True
 
-    def _take(self, number: int, store: RunStore, where: str = "") -> None:
+    def _take(self, task: CellTask, store: RunStore, where: str = "") -> None:
         loss = known_loss(store, self._plan.held)
-        cell = self._tasks[number].cell
-        self._runs[number] = finished_run(cell, store, loss, self._initial_loss, where)
-        self._notes += [f"{self._tasks[number].spec.name}: {note}" for note in store.notes()]
+        run = finished_run(task.cell, store, loss, self._initial_loss, where)
+        remember(task, self._plan, run)
+        self._runs[task.number] = run
 
     def _so_far(self, whole: bool = False) -> CenteringReport:
         return CenteringReport(
             runs=tuple(self._runs),
-            sensitivity=sensitivities(self._runs, lambda size: self._initial_loss),
+            sensitivity=sensitivities(self._runs, lambda _size: self._initial_loss),
+            effects=self._effects,
             initial_loss=self._initial_loss,
-            notes=tuple(dict.fromkeys(self._notes)),
-            settings={**self._request.to_dict(), "cached": self._found == len(self._tasks)},
+            notes=tuple(self._notes),
+            settings={
+                **self._request.to_dict(),
+                "ran on": self._place.words if self.missing else _FOUND,
+                "rows of tokens": len(self._plan.rows.tokens),
+                "cached": not self.missing,
+            },
             hashes=self._plan.hashes,
             progress="" if whole else _counted(self._runs),
         )
@@ -128,13 +179,24 @@ def _counted(runs: list[CenteringRun]) -> str:
     """How far a sweep is, in words."""
     states = Counter(run.state for run in runs)
     ended = states[DONE] + states[DIVERGED] + states[FAILED]
-    at = [
-        f"{run.line} at {run.lr:g}: {run.step:,} of {run.of:,} steps"
-        for run in runs
-        if run.state == RUNNING
-    ]
-    under_way = at[0] if len(at) == 1 else f"{len(at)} under way"
-    return f"{ended:,} of {len(runs):,} runs" + (f", {under_way}" if at else "")
+    going = [run for run in runs if run.state == RUNNING]
+    words = [f"{ended:,} of {len(runs):,} runs"]
+    words += [f"{run.line} at {run.lr:g}: {run.step:,} of {run.of:,} steps" for run in going[:1]]
+    return ", ".join(words) if len(going) < 2 else f"{words[0]}, {len(going):,} under way"
 
 
-_SOURCES = {"train": _train}
+def _file(request: CenteringRequest, progress: Progress) -> CenteringReport:
+    from embtie_widgets.jobs.centering_file import file_sweep
+
+    found: CenteringReport = file_sweep(request, progress)
+    return found
+
+
+def _recorded(request: CenteringRequest, progress: Progress) -> CenteringReport:
+    from embtie_widgets.jobs.centering_run import run_recorded
+
+    found: CenteringReport = run_recorded(request, progress)
+    return found
+
+
+_SOURCES = {"train": _train, "file": _file, "run": _recorded}

@@ -6,10 +6,17 @@ from typing import Any
 
 from embtie_widgets.measures.sensitivity import learning_rate_sensitivity
 from embtie_widgets.requests.centering import Cell
-from embtie_widgets.results.centering import CURVES, DIVERGED, DONE, CenteringRun, Sensitivity
+from embtie_widgets.results.centering import (
+    CURVES,
+    DIVERGED,
+    DONE,
+    CenteringRun,
+    Sensitivity,
+    Vector,
+)
 from embtie_widgets.training.run_store import RunStore, curves_of
 
-_TOLD = ("batch", "length", "steps", "warmup", "precision", "threads", "torch", "preset")
+_TOLD = ("batch", "length", "steps", "warmup", "precision", "threads", "torch")
 
 
 def run_of_cell(cell: Cell, **known: Any) -> CenteringRun:
@@ -31,8 +38,9 @@ def finished_run(
     """A run that has come to its end; `loss` on the text held out, None where there is none."""
     manifest = store.manifest
     known = known_of(store.rows())
-    judged = known["numbers"].get("loss", math.nan) if loss is None else loss
-    reason = why_diverged(manifest.get("diverged"), judged, initial_loss)
+    start, end = _ends(known["curves"].get("loss"))
+    judged = end if loss is None else loss
+    reason = why_diverged(manifest.get("diverged"), judged, max(initial_loss, start))
     return run_of_cell(
         cell,
         state=DIVERGED if reason else DONE,
@@ -52,14 +60,21 @@ def known_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"curves": curves, "numbers": ends}
 
 
-def why_diverged(step: Any, loss: float, initial_loss: float) -> str:
-    """In words; "" for a run that has learnt."""
+def _ends(losses: Vector | None) -> tuple[float, float]:
+    """Those of the first batch and of the last."""
+    if losses is None or not len(losses):
+        return math.nan, math.nan
+    return float(losses[0]), float(losses[-1])
+
+
+def why_diverged(step: Any, loss: float, most: float) -> str:
+    """In words; "" for a run that has not; `most` is the loss of one that has learnt nothing."""
     if isinstance(step, int):
         return f"Its loss is no finite number from step {step:,} on."
     if not math.isfinite(loss):
         return "Its loss is no finite number."
-    if loss >= initial_loss:
-        return f"Its loss is {loss:.2f}, no better than equal guesses ({initial_loss:.2f})."
+    if loss > most:
+        return f"Its loss is {loss:.2f}, more than before it had learnt anything ({most:.2f})."
     return ""
 
 

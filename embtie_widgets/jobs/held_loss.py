@@ -1,5 +1,6 @@
 """The loss of a trained run on the text held out, measured once and kept in its manifest."""
 
+import math
 from contextlib import nullcontext
 from typing import Any
 
@@ -19,7 +20,8 @@ _HELD_TOKENS, _AT_ONCE = 32_768, 2_048
 def held_loss(
     spec: RunSpec, store: RunStore, held: Corpus, progress: Progress = silent
 ) -> float | None:
-    """Nats per token, in the run's own precision; None for a text that is too short for a piece."""
+    """Nats per token, in the run's own precision and with what its plug-ins change whenever it
+    predicts; None for a text that is too short for a piece, NaN for a run that has diverged."""
     if len(held.ids) <= spec.config.length:
         return None
     known = known_loss(store, held)
@@ -28,7 +30,10 @@ def held_loss(
 
 def known_loss(store: RunStore, held: Corpus) -> float | None:
     """What an earlier measurement has left."""
-    kept = store.manifest.get(_key(held))
+    manifest = store.manifest
+    if manifest.get("diverged") is not None:  # its matrices are those before that step
+        return math.nan
+    kept = manifest.get(_key(held))
     return kept if isinstance(kept, float) else None
 
 
@@ -42,24 +47,23 @@ def too_short(held: Corpus, length: int) -> str:
     )
 
 
-def held_text(held: Corpus, length: int) -> Corpus:
-    """So much of the text held out as is read."""
-    return Corpus(held.ids[: max(_HELD_TOKENS, length) + 1])
-
-
 def _measured(spec: RunSpec, store: RunStore, held: Corpus, progress: Progress) -> float:
     progress(f"loss of {spec.name} on text held out", 0, 1)
     config, manifest = spec.config, store.manifest
     model = load_trained(store).to(pick_device(config.device)).eval()
-    with cast(manifest["settings"].get("precision"), model.device):
+    with _cast(manifest["settings"].get("precision"), model.device):
         loss = held_out_loss(
-            model, held_text(held, config.length), max(1, _AT_ONCE // config.length), config.length
+            model,
+            Corpus(held.ids[: max(_HELD_TOKENS, config.length) + 1]),
+            max(1, _AT_ONCE // config.length),
+            config.length,
+            spec.interventions,
         )
     store.set_state(manifest["state"], manifest["done"], **{_key(held): loss})
     return loss
 
 
-def cast(precision: Any, device: torch.device) -> Any:
+def _cast(precision: Any, device: torch.device) -> Any:
     """The products of a run of that precision, as a context."""
     mixed = precision == "bfloat16"
     return torch.autocast(device.type, torch.bfloat16) if mixed else nullcontext()

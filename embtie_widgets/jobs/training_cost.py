@@ -3,9 +3,9 @@
 from embtie_widgets.jobs.estimate import Estimate, Work, experience
 from embtie_widgets.requests import GradientFlowRequest, ModelRef
 from embtie_widgets.requests.training import OWN_TOKENIZER, TRAIN_TOKENIZER, TrainingRequest
+from embtie_widgets.training.presets import SIZES
 
-# Every preset has a body of this size, and matrices of this width.
-WIDTH, _LAYERS, _BODY = 128, 2, 524_288
+WIDTH = SIZES["nano"][1]  # of the matrices of every preset that asks for no other size
 _OWN_ROWS = 4_096
 # Multiply-adds that passes over a logit cost in a step, and over a number in AdamW.
 _PASSES, _UPDATE = 60.0, 40.0
@@ -39,18 +39,23 @@ def rows_of(request: TrainingRequest) -> int | None:
     return _rows.get(request.tokenizer, _OWN_ROWS if request.tokenizer == OWN_TOKENIZER else None)
 
 
-def training_work(request: TrainingRequest, tied: int, untied: int) -> Work | None:
+def training_work(
+    request: TrainingRequest, tied: int, untied: int, size: str = "nano", extra_rows: int = 0
+) -> Work | None:
     """So many runs of a recipe, one after the other; None where nothing can be said."""
     rows = rows_of(request)
     if rows is None:
         return None
-    tokens, matrix = request.batch * request.length, rows * WIDTH
+    rows += extra_rows
+    layers, width, inner = SIZES[size]
+    body = layers * width * (4 * width + 3 * inner)
+    tokens, matrix = request.batch * request.length, rows * width
     runs, matrices = tied + untied, tied + 2 * untied
-    read = matrix + _BODY + 2 * _LAYERS * request.length * WIDTH
+    read = matrix + body + 2 * layers * request.length * width
     step = tokens * (3.0 * read + _PASSES * rows)
-    updates = _UPDATE * (matrices * matrix + runs * _BODY)
-    weights = (2 if untied else 1) * matrix + _BODY
-    states = _STATES * _LAYERS * WIDTH * tokens
+    updates = _UPDATE * (matrices * matrix + runs * body)
+    weights = (2 if untied else 1) * matrix + body
+    states = _STATES * layers * width * tokens
     return Work(
         _KIND,
         request.device,

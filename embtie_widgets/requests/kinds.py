@@ -69,7 +69,15 @@ KINDS: dict[str, Kind] = {
             page="embtie_widgets.charts.files:alignment_page",
             text="embtie_widgets.cli.run:describe",
         ),
-        Kind(CenteringRequest, run="embtie_widgets.jobs.centering:run_centering"),
+        Kind(
+            CenteringRequest,
+            run="embtie_widgets.jobs.centering:run_centering",
+            look="embtie_widgets.jobs.centering:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.centering_cost:estimate_centering",
+            page="embtie_widgets.charts.centering:page",
+            text="embtie_widgets.charts.centering:text",
+        ),
         Kind(
             CheckpointsRequest,
             run="embtie_widgets.jobs.checkpoints:run_checkpoints",

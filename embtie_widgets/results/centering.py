@@ -46,8 +46,8 @@ class CenteringRun:
     """One run.
 
     method, coefficient, tied, lr, size, seed  what it is; None where a record does not say
-    state    "diverged" for a loss that is not finite, or not below that of equal guesses at all
-             tokens; "missing" for one that a recorded sweep lacks
+    state    "diverged" for a loss that is not finite, or above both that of equal guesses at all
+             tokens and its own at the start; "missing" for one that a recorded sweep lacks
     loss     nats per token on text held out, with the cap where there is one; NaN where unknown
     numbers  by name of CURVES, at its end
     curves   name to (n,), names and meanings in CURVES; empty for a recorded sweep
