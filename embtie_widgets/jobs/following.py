@@ -32,20 +32,24 @@ class Watched:
 
 
 def follow(
-    path: Path, made: Callable[[list[Watched], str], Any], progress: Progress = silent
+    path: Path,
+    made: Callable[[list[Watched], str], Any],
+    progress: Progress = silent,
+    most: int = MOST_RUNS,
 ) -> Any:
     """What `made(runs, "")` gives once no run grows any more; until then what it gives with a
     sentence on how far they have come, handed on as they grow, unless that is None.
 
-    The folder holds one run, or several in folders of their own, as twins lie.  A run that says
-    that it is in training is left when nothing has been written for ten minutes.
+    The folder holds one run, or several in folders of their own, as twins lie, of which at most
+    `most` are looked at.  A run that says that it is in training is left when nothing has been
+    written for ten minutes.
     """
     known: dict[str, RunStore] = {}
     told = -1
     while True:
         begun = time.monotonic()
-        runs = [_watched(name, store) for name, store in stores(path, known)]
-        runs[0] = replace(runs[0], notes=(*runs[0].notes, *_left_out(path)))
+        runs = [_watched(name, store) for name, store in stores(path, known, most)]
+        runs[0] = replace(runs[0], notes=(*runs[0].notes, *_left_out(path, most)))
         done, of = sum(run.done for run in runs), sum(run.of for run in runs)
         if not any(run.grows for run in runs):
             return made(runs, "")
@@ -61,19 +65,21 @@ def follow(
             time.sleep(LOOK_SECONDS)
 
 
-def stores(path: Path, known: dict[str, RunStore]) -> Iterator[tuple[str, RunStore]]:
+def stores(
+    path: Path, known: dict[str, RunStore], most: int = MOST_RUNS
+) -> Iterator[tuple[str, RunStore]]:
     """The run of a folder, or those of its folders, by name; `known` ones need not be read anew."""
     inside = [] if is_run(path) else sorted(_folders(path))
-    for name, folder in inside[:MOST_RUNS] or [("", path)]:
+    for name, folder in inside[:most] or [("", path)]:
         if name not in known:
             known[name] = RunStore.open(folder)
         yield name or str(known[name].manifest["name"]), known[name]
 
 
-def _left_out(path: Path) -> Iterator[str]:
+def _left_out(path: Path, most: int) -> Iterator[str]:
     many = 0 if is_run(path) else sum(1 for _ in _folders(path))
-    if many > MOST_RUNS:
-        yield f"The folder holds {many:,} runs; the first {MOST_RUNS} by name are shown."
+    if many > most:
+        yield f"The folder holds {many:,} runs; the first {most} by name are shown."
 
 
 def _folders(path: Path) -> Iterator[tuple[str, Path]]:

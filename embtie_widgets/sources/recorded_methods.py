@@ -52,8 +52,12 @@ def method_of(text: Any) -> str:
 
 def weight_of(method: str, coefficient: float | None) -> float | None:
     """The coefficient, but for a known method that has none."""
-    known = all(part in (NONE, *PARTS) for part in method.split("+"))
-    return None if known and not is_weighed(method) else coefficient
+    return None if is_method(method) and not is_weighed(method) else coefficient
+
+
+def is_method(text: str) -> bool:
+    """Whether it is one as requests spell it."""
+    return all(part in (NONE, *PARTS) for part in text.split("+"))
 
 
 def named(name: str) -> Named | None:
