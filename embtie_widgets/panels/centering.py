@@ -84,7 +84,7 @@ class CenteringPanel(Panel):
         self.place = PlacePicker(self.callback, self._moved)
         *recipe, machine = self.training.sections
         self._trained = [
-            section("Setting", self.setting),
+            self.setting,
             *self.sweep.sections,
             *recipe,
             section("Where", self.place),
@@ -136,9 +136,11 @@ class CenteringPanel(Panel):
         looks = w.Box([self.curve, self.stretch]).add_class("ep-looks")
         scroll = w.Box([self.grid]).add_class("ep-grid").add_class("ep-scroll")
         return {
-            "curves": card("", self.run_chooser, looks, self.chart, said["curves"]),
-            "grid": card("The sweep", self.measure, scroll, said["grid"]),
-            "one": card("One run", self.one),
+            "curves": card("", self.run_chooser, looks, self.chart, said["curves"]).add_class(
+                "ep-curves"
+            ),
+            "grid": card("The sweep", self.measure, scroll, said["grid"]).add_class("ep-sweep"),
+            "one": card("One run", self.one).add_class("ep-one"),
             "rates": card("Loss by learning rate", self.rates, said["rates"]),
             "sensitivity": card(
                 "Sensitivity to the learning rate",

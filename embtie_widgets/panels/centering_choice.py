@@ -76,7 +76,8 @@ class RunChooser(w.Box):
         try:
             for name, menu in self.menus.items():
                 known = {_keys(run)[name]: _words(name, run, runs) for run in runs}
-                options = [(words, key) for key, words in known.items()]
+                keys = sorted(known) if name == "rate" else list(known)
+                options = [(known[key], key) for key in keys]
                 if list(menu.options) != options:
                     menu.options = options
                 menu.value = None if chosen is None else _keys(chosen)[name]

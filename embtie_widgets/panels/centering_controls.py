@@ -35,7 +35,6 @@ _TYING = {
 }
 _SIZES = {name: (name, f"Train the size '{name}' of the architecture") for name in SIZES}
 _RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
-_COEFFICIENTS = (1e-7, 1e-4, 1e-1, 1e2)
 _ROWS = (("Real tokens", "tokens"), ("All stored rows", "all"))
 _ROWS_HELP = (
     "Rows that belong to no token, as models have that round their vocabulary up, do not count",
@@ -103,12 +102,13 @@ class SweepControls:
         )
         self.tying = ChipPicker(str, {name: _TYING[name] for name in TYING}, None)
         self.sizes = ChipPicker(str, _SIZES, None)
-        self.coefficients = _numbers(
-            _COEFFICIENTS, "coefficient", "λ of μ-loss and z-loss; several make a run each"
-        )
-        self.rates = OneOrSeveral(
-            _numbers(_RATES, "others", "Highest learning rates; several make a sweep")
-        )
+        weights = ("coefficients", "1e-4, 0.1", "λ of μ-loss and z-loss; several make a run each")
+        self.coefficients = ChipPicker(float, {}, weights)
+        chips = {
+            one: (f"{one:g}", f"Train at a highest learning rate of {one:g}") for one in _RATES
+        }
+        others = ("others", "0.002, 0.02", "Highest learning rates; several make a sweep")
+        self.rates = OneOrSeveral(ChipPicker(float, chips, others))
         seeds = ("seeds", "0, 1, 2", "Each draws the models' start and the order of the batches")
         self.seeds = OneOrSeveral(ChipPicker(int, {}, seeds))
         self.rows = labelled(
@@ -121,17 +121,20 @@ class SweepControls:
 
     def _arranged(self) -> list[w.Widget]:
         number = self.numbers
-        self._of_methods = _pairs(number["cap"], number["interval"])
+        weighed = _pairs(self.coefficients, number["cap"], number["interval"])
         self.mean = w.VBox([self.rows, number["extra_rows"]]).add_class("ep-corpus")
         optimiser = _pairs(number["weight_decay"], number["clip"], number["eps"])
         return [
             section(
-                "Methods", self.methods, self.tying, self.coefficients, self._of_methods,
-                self.mean, fold("Optimiser", optimiser),
+                "Methods",
+                self.methods,
+                self.tying,
+                weighed,
+                fold("Mean row and optimiser", self.mean, optimiser),
             ),
-            section("Learning rates", self.rates),
-            section("Sizes and seeds", self.sizes, self.seeds, self.count),
-        ]  # fmt: skip
+            section("Learning rates", self.rates, self.count),
+            section("", fold("Sizes and seeds", self.sizes, self.seeds)),
+        ]
 
     def fields(self) -> dict[str, Field]:
         """The request's fields that these edit."""
@@ -163,11 +166,6 @@ class SweepControls:
             one.layout.display = "" if seen else "none"
         many = len(request.cells)
         self.count.value = f"<p class='ep-said'>{many:,} run{'s' if many > 1 else ''}</p>"
-
-
-def _numbers(chips: tuple[float, ...], label: str, tooltip: str) -> ChipPicker:
-    shown = {one: (f"{one:g}", f"{label}: {one:g}") for one in chips}
-    return ChipPicker(float, shown, (label, "0.002, 0.02", tooltip))
 
 
 def _number(name: str, tooltip: str) -> w.FloatText:

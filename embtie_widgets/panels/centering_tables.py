@@ -25,6 +25,16 @@ _COLUMNS = {
     "bound_ratio": "B-ratio",
     "common_fraction": "common",
 }
+_NAMES = {
+    "loss": "loss of the last batch",
+    "lr": "rate at the end",
+    "mu_output": "|μ|",
+    "mu_output_all": "|μ|, all stored rows",
+    "mu_input": "|μ| of the input",
+    "logit_mean_spread": "its spread",
+    "common_fraction": "common share",
+}
+_ROUNDING = 1e-6
 _ABOUT_RUNS = (
     "At the end of each run: its loss on text held out, in nats per token, and, of the logits "
     "before any cap, mean, spread over the vocabulary and largest magnitude; the length of the "
@@ -106,7 +116,9 @@ def effects(result: CenteringReport) -> str:
 
 def _effect(one: Effect) -> list[str]:
     tying = "tied" if one.tied else "untied"
-    name = f"{tying}, {'with' if one.capped else 'no'} cap"
+    rate = f"rate {views.rate(one.lr)}" if math.isfinite(one.lr) else ""
+    where = ", ".join(part for part in (one.size, rate) if part)
+    name = f"{tying}, {'with' if one.capped else 'no'} cap <small>{escape(where)}</small>"
     why = f'<span class="ep-why">{escape(one.changes)}</span>'
     return [name, _small(one.softmax), _small(one.fixed_hidden), _value(one.logit_shift), why]
 
@@ -139,7 +151,8 @@ def card(result: CenteringReport | None, run: CenteringRun | None) -> str:
     rivals = [one for one in result.side_by_side(run) if one is not run and one.tied == run.tied]
     shown = [run, *rivals]
     named = _lines(result)
-    names = [name for name in CURVES if any(name in one.numbers for one in shown)]
+    told = [name for name in CURVES if name in _NAMES or name in views.QUANTITIES]
+    names = [name for name in told if any(name in one.numbers for one in shown)]
     head = ["", *(named(one) for one in shown)]
     rows: list[list[str]] = [
         ["", *map(_state, shown)],
@@ -152,7 +165,7 @@ def card(result: CenteringReport | None, run: CenteringRun | None) -> str:
 
 
 def _named(name: str) -> str:
-    label = views.QUANTITIES[name].label if name in views.QUANTITIES else name.replace("_", " ")
+    label = _NAMES.get(name) or views.QUANTITIES[name].label
     return f'<span title="{escape(CURVES[name])}">{escape(label)}</span>'
 
 
@@ -202,9 +215,11 @@ def _loss(value: float) -> str:
 
 
 def _value(value: float | None) -> str:
-    """Three digits that count, whatever the size."""
+    """Three digits that count, whatever the size; what rounding leaves of nothing is nothing."""
     if value is None or not math.isfinite(value):
         return "–"
+    if abs(value) < _ROUNDING:
+        return "0"
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     return text.replace("-", MINUS)
 

@@ -77,7 +77,7 @@ _CONTROLS = {"button", "checkbox", "combobox", "slider", "spinbutton", "textbox"
 
 
 # Signs that charts set in the colour of a model, as they draw its points.
-MARKS = ("●", "■", "◆", "▲")
+MARKS = ("●", "■", "◆", "▲", "▼", "★", "✚")
 
 
 def faint_texts(one: Visit) -> dict[str, float]:
