@@ -41,7 +41,9 @@ def caption(result: CenteringReport, view: View | None = None) -> str:
     """What the curves rest on."""
     view = fitting(result, view or View())
     runs = side_by_side(result, view)
-    stored = any(run.knows("mu_output_all") and _differs(run) for run in runs)
+    stored = any(
+        run.knows("mu_output_all") and _differs(run) for run in runs if run.knows("mu_output")
+    )
     loss = "loss" in view.curves and any(run.knows("loss") for run in runs)
     facts = [
         _of_view(result, view),
@@ -58,8 +60,8 @@ def caption(result: CenteringReport, view: View | None = None) -> str:
 
 
 def _differs(run: CenteringRun) -> bool:
-    own, stored = run.curves.get("mu_output"), run.curves.get("mu_output_all")
-    return own is not None and not np.allclose(own, stored, rtol=0.01, atol=1e-6, equal_nan=True)
+    own, stored = (np.asarray(run.curves[name]) for name in ("mu_output", "mu_output_all"))
+    return not np.allclose(own, stored, rtol=0.01, atol=1e-6, equal_nan=True)
 
 
 def _of_view(result: CenteringReport, view: View) -> str:

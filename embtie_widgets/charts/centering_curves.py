@@ -16,9 +16,9 @@ from embtie_widgets.charts.centering_view import (
     quantities_of,
     side_by_side,
 )
-from embtie_widgets.charts.facets import Facets, heading, suffix
+from embtie_widgets.charts.facets import LEGEND, Facets, heading, suffix
 from embtie_widgets.charts.figures import plain
-from embtie_widgets.charts.shapes import ABOVE, Vector
+from embtie_widgets.charts.shapes import Vector
 from embtie_widgets.charts.theme import mark_of
 from embtie_widgets.results.centering import DIVERGED, CenteringReport, CenteringRun
 from embtie_widgets.results.gradient import trailing_mean
@@ -44,14 +44,14 @@ def spec(result: CenteringReport | None, view: View = _USUAL) -> dict[str, Any]:
         for run in runs
         for trace in _traces(runs, run, name, place, view)
     ]
-    facets = Facets(len(names), columns=2 if len(names) > 1 else 1)
+    legend = tuple(f"{look_of(run, runs).glyph} {called(run, runs)}" for run in runs)
+    facets = Facets(len(names), 2 if len(names) > 1 else 1, legend)
     across, ups = _across(runs), [_up(result, runs, name, view) for name in names]
     layout = {
         "uirevision": f"{fitting(result, view)}",
-        "margin": {"l": 8, "r": 16, "t": facets.above, "b": 8},
         "hovermode": "closest",
         "dragmode": "zoom",
-        "legend": ABOVE | {"yref": "container", "y": 1.0, "yanchor": "top"},
+        "legend": LEGEND,
         "annotations": [
             note
             for place, name in enumerate(names)
@@ -230,7 +230,7 @@ def _levels(
     return [
         {
             "type": "line",
-            "layer": "below",
+            "layer": "above",
             "xref": f"x{axis} domain",
             "x0": 0,
             "x1": 1,

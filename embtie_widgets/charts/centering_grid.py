@@ -40,7 +40,7 @@ LOSSES = (HELD_LOSS, "loss")
 SIGNS = {DIVERGED: "✕", FAILED: "!", MISSING: "–", WAITING: "…", RUNNING: "▶"}
 _WASH = {DIVERGED: 0.78, FAILED: 0.3, MISSING: 0.0, WAITING: 0.08, RUNNING: 0.14}
 _RED, _GREY, _FRAME = "214,69,69", "122,130,143", "#3b8fd6"
-_ROW, _GAP, _ABOVE, _BELOW = 32, 40, 40, 60  # pixels
+_ROW, _GAP, _ABOVE, _BELOW = 32, 58, 40, 60  # pixels
 _LEAST = 0.005  # nats: so far above the best a colour begins
 _STRONGEST = 0.62  # of a cell's colour, so that words on it can be read
 _NUMBERS = ("logit_mean", "logit_max", "logit_std", "mu_output", "common_fraction", "bound_ratio")
@@ -297,7 +297,12 @@ def _bar(scale: _Scale, measure: str) -> _Trace:
         "tickvals": [at for at, _ in scale.ticks],
         "ticktext": [words for _, words in scale.ticks],
         "xpad": 6,
-        "title": {"text": "nats" if measure in LOSSES else "", "side": "top"},
+        "title": {
+            "text": "nats" if measure in LOSSES else "",
+            "side": "top",
+            "font": {"size": 12},
+        },
+        "tickfont": {"size": 11},
     }
 
 

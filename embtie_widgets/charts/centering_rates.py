@@ -20,11 +20,11 @@ from embtie_widgets.charts.centering_view import (
     number_of,
     rate,
 )
-from embtie_widgets.charts.facets import Facets, heading, suffix
+from embtie_widgets.charts.facets import LEGEND, Facets, heading, suffix
 from embtie_widgets.charts.figures import plain
-from embtie_widgets.charts.shapes import ABOVE
 from embtie_widgets.results.centering import DIVERGED, CenteringReport, CenteringRun
 
+_COLUMNS = {1: 1, 2: 2, 4: 2}
 _DECADE = 0.5  # a rate of 0 stands so many powers of ten below the least other one
 _Trace = dict[str, Any]
 
@@ -32,34 +32,34 @@ _Trace = dict[str, Any]
 def rates(result: CenteringReport | None, measure: str = HELD_LOSS) -> dict[str, Any]:
     """One chart for each size and tying, a line for each method; "narrow" for a narrow box."""
     measure, parts = measured(result, measure), _parts(result)
-    facets = Facets(len(parts), columns=min(len(parts), 3), height=230)
-    ups = [_up(part, measure) for part in parts]
+    columns = _COLUMNS.get(len(parts), 3)
+    across, ups = _across(result), _ups(result, parts, measure, columns)
     traces = [
         trace
         for place, part in enumerate(parts)
         for line in _lines(part)
-        for trace in _of_line(part, line, place, measure)
+        for trace in _of_line(part, line, place, measure, ups[place]["range"][1])
     ]
+    facets = Facets(len(parts), columns, _named_once(traces), height=230)
     layout = {
         "uirevision": measure,
-        "margin": {"l": 8, "r": 16, "t": facets.above, "b": 8},
         "hovermode": "closest",
         "dragmode": "zoom",
-        "legend": ABOVE | {"yref": "container", "y": 1.0, "yanchor": "top"},
-        "annotations": [
-            heading(place, plain(_title(result, part, measure))) for place, part in enumerate(parts)
-        ],
-        **facets.layout(_across(result), ups),
+        "legend": LEGEND,
+        "annotations": [heading(place, plain(_title(part))) for place, part in enumerate(parts)],
+        **facets.layout(across, ups),
     }
-    named: set[str] = set()
+    return {"data": traces, "layout": layout, "narrow": facets.narrow.layout(across, ups)}
+
+
+def _named_once(traces: list[_Trace]) -> tuple[str, ...]:
+    """Every line stands in the legend once, however many charts it is in."""
+    found: dict[str, None] = {}
     for trace in traces:
-        trace["showlegend"] = trace["showlegend"] and trace["legendgroup"] not in named
-        named.add(trace["legendgroup"])
-    return {
-        "data": traces,
-        "layout": layout,
-        "narrow": facets.narrow.layout(_across(result), ups),
-    }
+        trace["showlegend"] = trace["showlegend"] and trace["name"] not in found
+        if trace["showlegend"]:
+            found[trace["name"]] = None
+    return tuple(found)
 
 
 def _parts(result: CenteringReport | None) -> list[list[CenteringRun]]:
@@ -75,18 +75,17 @@ def _lines(part: list[CenteringRun]) -> list[list[CenteringRun]]:
     return [[run for run in part if (run.method, run.coefficient) == one] for one in order]
 
 
-def _title(result: CenteringReport | None, part: list[CenteringRun], measure: str) -> str:
-    label = {name: words for words, name in measures_of(result)}.get(measure, "loss held out, nats")
+def _title(part: list[CenteringRun]) -> str:
     if not part:
-        return label
+        return ""
     words = {True: "tied", False: "untied", None: ""}[part[0].tied]
-    return ", ".join(one for one in (part[0].size, words, label) if one)
+    return ", ".join(one for one in (part[0].size, words) if one)
 
 
 def _of_line(
-    part: list[CenteringRun], line: list[CenteringRun], place: int, measure: str
+    part: list[CenteringRun], line: list[CenteringRun], place: int, measure: str, top: float
 ) -> list[_Trace]:
-    """The mean over seeds with its ends, and a cross on top for each rate that diverged."""
+    """The mean over seeds with its ends, and a cross at the `top` for each rate that diverged."""
     look, words = look_of(line[0], part), plain(called(line[0], part))
     ranked = sorted(line, key=lambda run: run.lr)
     points = [_Point.of(list(runs), measure) for _, runs in groupby(ranked, lambda run: run.lr)]
@@ -94,7 +93,7 @@ def _of_line(
     base = {
         "type": "scatter",
         "legendgroup": words,
-        "name": f"{look.glyph} {words}",
+        "name": words,
         "xaxis": f"x{suffix(place)}",
         "yaxis": f"y{suffix(place)}",
         "hoverinfo": "text",
@@ -111,7 +110,7 @@ def _of_line(
         "showlegend": bool(known),
         **_bars(points, measure, look.color),
     }
-    return [drawn, *_crosses(base, points, part, measure, look.color)]
+    return [drawn, *_crosses(base, points, part, top, look.color)]
 
 
 @dataclass(frozen=True)
@@ -160,12 +159,11 @@ def _bars(points: Sequence[_Point], measure: str, color: str) -> _Trace:
 
 
 def _crosses(
-    base: _Trace, points: Sequence[_Point], part: list[CenteringRun], measure: str, color: str
+    base: _Trace, points: Sequence[_Point], part: list[CenteringRun], top: float, color: str
 ) -> list[_Trace]:
     ended = [point for point in points if point.diverged]
     if not ended:
         return []
-    top = _up(part, measure)["range"][1]
     return [
         base
         | {
@@ -214,13 +212,28 @@ def _across(result: CenteringReport | None) -> _Trace:
     }
 
 
-def _up(part: list[CenteringRun], measure: str) -> _Trace:
-    ended = [number_of(run, measure) for run in part if run.state != DIVERGED]
-    known = [value for value in ended if math.isfinite(value)]
-    low, high = (min(known), max(known)) if known else (0.0, 1.0)
-    if measure in UNITS:
-        return {"zeroline": False} | stretched.axis(min(low, 0.0), max(high, 0.0), UNITS[measure])
-    # Above all points there is room for the crosses, and the word below them.
-    air = 0.06 * ((high - low) or 0.1)
-    crosses = any(run.state == DIVERGED for run in part)
-    return {"zeroline": False, "range": [low - air, high + (4 if crosses else 1) * air]}
+def _ups(
+    result: CenteringReport | None, parts: list[list[CenteringRun]], measure: str, columns: int
+) -> list[_Trace]:
+    """The upward axes: of the same length where they are of losses, so that what lies as far above
+    the best looks as far everywhere."""
+    labels = {name: words for words, name in measures_of(result)}
+    ends = [_extent(part, measure) for part in parts]
+    most = max(high - low for low, high in ends) or 0.1
+    crosses = any(run.state == DIVERGED for part in parts for run in part)
+    found = []
+    for place, (low, high) in enumerate(ends):
+        text = labels.get(measure, "loss held out, nats") if place % columns == 0 else ""
+        if measure in UNITS:
+            axis = stretched.axis(min(low, 0.0), max(high, 0.0), UNITS[measure])
+        else:
+            # Above all points there is room for the crosses, and the word below them.
+            axis = {"range": [low - 0.06 * most, low + (1.26 if crosses else 1.06) * most]}
+        found.append({"zeroline": False, "nticks": 6, "title": {"text": text}, **axis})
+    return found
+
+
+def _extent(part: list[CenteringRun], measure: str) -> tuple[float, float]:
+    values = [number_of(run, measure) for run in part if run.state != DIVERGED]
+    known = [value for value in values if math.isfinite(value)]
+    return (min(known), max(known)) if known else (0.0, 1.0)

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from embtie_widgets.charts import stretched
 from embtie_widgets.charts.centering_view import method_words, rate
 from embtie_widgets.charts.figures import plain
 from embtie_widgets.charts.shapes import ABOVE, faint
 from embtie_widgets.charts.theme import mark_of, method_marks
 from embtie_widgets.results.centering import CenteringReport, Sensitivity
-from embtie_widgets.results.centering_published import PUBLISHED, Published
+from embtie_widgets.results.centering_published import PUBLISHED, SIZES, Published
 
 _UNIT = 0.01  # nats, of the axis
 _NEUTRAL = mark_of("").color
@@ -22,27 +24,34 @@ _Trace = dict[str, Any]
 
 
 def sensitivity(result: CenteringReport | None) -> dict[str, Any]:
-    """How sensitive each method is to the rate, a row for each."""
+    """How sensitive each method is to the rate, a row for each, by tying and size."""
     known = () if result is None else result.sensitivity
     lines = _rows(known)
     names = [name for name, _ in lines]
-    traces = [_printed(lines), *(_found(name, group) for name, group in lines)]
+    traces = [_printed(lines, known), *(_found(name, group) for name, group in lines)]
     return {"data": traces, "layout": _rows_layout(names, known)}
 
 
 def _rows(known: Sequence[Sensitivity]) -> list[tuple[str, list[Sensitivity]]]:
-    """The lines of each name, untied ones first."""
-    ordered = sorted(known, key=lambda one: bool(one.tied))
-    names = list(dict.fromkeys(_line_name(one, known) for one in ordered))
-    return [(name, [one for one in ordered if _line_name(one, known) == name]) for name in names]
+    """The sensitivities of each row, those of all seeds in one."""
+    sizes = list(dict.fromkeys(one.size for one in known))
+    ordered = sorted(known, key=lambda one: (bool(one.tied), sizes.index(one.size)))
+    names = [_row_name(one, known) for one in ordered]
+    return [
+        (name, [one for one, own in zip(ordered, names, strict=True) if own == name])
+        for name in dict.fromkeys(names)
+    ]
 
 
-def _line_name(one: Sensitivity, among: Sequence[Sensitivity]) -> str:
+def _row_name(one: Sensitivity, among: Sequence[Sensitivity]) -> str:
+    """The method, and what else of coefficient, size and tying is needed."""
     weights = {other.coefficient for other in among if other.method == one.method}
     weight = f" {rate(one.coefficient)}" if len(weights) > 1 and one.coefficient else ""
+    size = one.size if len({other.size for other in among}) > 1 else ""
     ties = len({other.tied for other in among}) > 1
-    tied = {True: ", tied", False: ", untied", None: ""}[one.tied] if ties else ""
-    return plain(f"{method_words(one.method)}{weight}{tied}")
+    tied = {True: "tied", False: "untied", None: ""}[one.tied] if ties else ""
+    named = f"{method_words(one.method)}{weight}"
+    return plain(", ".join(part for part in (named, size, tied) if part))
 
 
 def _found(name: str, group: list[Sensitivity]) -> _Trace:
@@ -54,8 +63,8 @@ def _found(name: str, group: list[Sensitivity]) -> _Trace:
         "x": stretched.stretched([one.value for one in group], _UNIT),
         "y": [name] * len(group),
         "mode": "markers+text",
-        "marker": {"color": mark.color, "symbol": mark.symbol, "size": 13},
-        "text": [_value_words(one, group) for one in group],
+        "marker": {"color": mark.color, "symbol": mark.symbol, "size": 12},
+        "text": [f"{one.value:.3f}" for one in group] if len(group) == 1 else [],
         "textposition": "top center",
         "textfont": {"size": 12},
         "hoverinfo": "text",
@@ -64,33 +73,38 @@ def _found(name: str, group: list[Sensitivity]) -> _Trace:
     }
 
 
-def _value_words(one: Sensitivity, group: list[Sensitivity]) -> str:
-    return f"{one.value:.3f}" if len(group) == 1 else plain(one.size)
-
-
 def _said_of(one: Sensitivity) -> str:
-    unknown = f", of {one.unknown} the loss is not known" if one.unknown else ""
+    unknown = f", of {one.unknown} more the loss is not known" if one.unknown else ""
     size = f"{plain(one.size)}, " if one.size else ""
+    seed = "" if one.seed is None else f", seed {one.seed}"
     return "<br>".join(
         [
-            f"<b>{size}{plain(method_words(one.method))}</b>: {one.value:.4f}",
+            f"<b>{size}{plain(method_words(one.method))}</b>{seed}: {one.value:.4f}",
             f"best loss {one.best_loss:.4f} at {rate(one.best_lr)}",
             f"{len(one.rates)} rates{unknown}",
         ]
     )
 
 
-def _printed(lines: list[tuple[str, list[Sensitivity]]]) -> _Trace:
-    """The paper's values in the row of their method, tying and coefficient."""
+def _printed(lines: list[tuple[str, list[Sensitivity]]], known: Sequence[Sensitivity]) -> _Trace:
+    """The paper's values in the row of their method, tying and coefficient, and of their size
+    where there is one of it."""
     pairs = [(name, one) for name, group in lines for one in PUBLISHED if _same(one, group[0])]
+    own = {one.size for one in known} & set(SIZES)
+    what = "for the same size" if own else "16M to 221M"
     return {
         "type": "scatter",
-        "name": "○ as the paper prints it, 16M to 221M",
+        "name": f"as the paper prints it, {what}",
         "showlegend": bool(pairs),
         "x": stretched.stretched([one.value for _, one in pairs], _UNIT),
         "y": [name for name, _ in pairs],
         "mode": "markers",
-        "marker": {"symbol": "circle-open", "size": 8, "color": _NEUTRAL, "line": {"width": 1.4}},
+        "marker": {
+            "symbol": "circle-open",
+            "size": 17 if own else 8,
+            "color": _NEUTRAL,
+            "line": {"width": 1.5},
+        },
         "hoverinfo": "text",
         "hovertext": [f"the paper, {one.size}: {one.value:.3f}" for _, one in pairs],
     }
@@ -98,20 +112,21 @@ def _printed(lines: list[tuple[str, list[Sensitivity]]]) -> _Trace:
 
 def _same(one: Published, other: Sensitivity) -> bool:
     key = (one.tied, one.method, one.coefficient)
-    return key == (bool(other.tied), other.method, other.coefficient)
+    alike = key == (bool(other.tied), other.method, other.coefficient)
+    return alike and (one.size == other.size or other.size not in SIZES)
 
 
 def _rows_layout(names: list[str], known: Sequence[Sensitivity]) -> _Trace:
-    high = max([2.2, *(one.value for one in known if math.isfinite(one.value))])
+    high = max([1.0, *(one.value for one in known if math.isfinite(one.value))])
     return {
         "uirevision": "sensitivity",
-        "height": 110 + 46 * max(len(names), 2),
+        "height": 110 + 42 * max(len(names), 2),
         "margin": {"l": 8, "r": 24, "t": 40, "b": 8},
         "hovermode": "closest",
         "dragmode": "zoom",
         "legend": ABOVE,
         "xaxis": {
-            "title": {"text": "nats above the best loss, mean over the other rates"},
+            "title": {"text": "mean nats above the best loss"},
             "zeroline": True,
             "showline": True,
             "ticks": "outside",
@@ -131,46 +146,58 @@ def _rows_layout(names: list[str], known: Sequence[Sensitivity]) -> _Trace:
 
 
 def coefficients(result: CenteringReport | None) -> dict[str, Any]:
-    """Sensitivity against the coefficient, a line for each method, size and tying."""
-    known = () if result is None else result.sensitivity
-    weighed = [one for one in known if one.coefficient]
-    methods = list(dict.fromkeys(one.method for one in weighed))
-    printed = [one for one in PUBLISHED if one.coefficient and not one.tied]
-    traces = [
-        *(_printed_line(method, printed) for method in methods if not _all_tied(weighed)),
-        *(
-            _weights_line(list(group), weighed)
-            for _, group in groupby(sorted(weighed, key=_line_key), _line_key)
-        ),
+    """Sensitivity against the coefficient, a line for each method, size and tying: the mean over
+    seeds."""
+    known = [one for one in (() if result is None else result.sensitivity) if one.coefficient]
+    methods = list(dict.fromkeys(one.method for one in known))
+    printed = [
+        one
+        for one in PUBLISHED
+        if one.coefficient and not one.tied and (one.method in methods or not known)
     ]
-    values = [one.value for one in (*weighed, *printed) if math.isfinite(one.value)]
-    return {"data": traces, "layout": _weights_layout(weighed, printed, max(values))}
+    lines = [list(group) for _, group in groupby(sorted(known, key=_line_key), _line_key)]
+    behind = [] if known and all(one.tied for one in known) else methods
+    traces = [
+        *(_printed_line(method, printed) for method in behind),
+        *(_line(line, known) for line in lines),
+    ]
+    named: set[str] = set()
+    for trace in traces:
+        trace["showlegend"] = trace["name"] not in named
+        named.add(trace["name"])
+    return {"data": traces, "layout": _weights_layout(known, printed if behind else [])}
 
 
-def _all_tied(weighed: list[Sensitivity]) -> bool:
-    return bool(weighed) and all(one.tied for one in weighed)
+def _line_key(one: Sensitivity) -> tuple[str, bool, str]:
+    return (one.method, bool(one.tied), one.size)
 
 
-def _line_key(one: Sensitivity) -> tuple[str, bool, str, int]:
-    return (one.method, bool(one.tied), one.size, one.seed or 0)
-
-
-def _weights_line(group: list[Sensitivity], among: list[Sensitivity]) -> _Trace:
-    one, ranked = group[0], sorted(group, key=lambda other: other.coefficient or 0.0)
-    mark = method_marks([one.method])[one.method]
-    ties, sizes = len({o.tied for o in among}) > 1, len({o.size for o in among}) > 1
-    tied = {True: "tied", False: "untied", None: ""}[one.tied] if ties else ""
-    words = [method_words(one.method), one.size if sizes else "", tied]
+def _line(group: list[Sensitivity], among: list[Sensitivity]) -> _Trace:
+    """The mean over seeds at each coefficient; of several sizes each has its name at the end."""
+    one, mark = group[0], method_marks([group[0].method])[group[0].method]
+    weights = sorted({other.coefficient or 1.0 for other in group})
+    at = [[other for other in group if other.coefficient == weight] for weight in weights]
+    both = len({other.tied for other in among}) > 1
+    tied = {True: ", tied", False: ", untied", None: ""}[one.tied] if both else ""
+    thin = both and one.tied
+    sizes = len({other.size for other in among}) > 1
     return {
         "type": "scatter",
-        "name": plain(f"{mark.glyph} " + ", ".join(word for word in words if word)),
-        "x": [math.log10(other.coefficient or 1.0) for other in ranked],
-        "y": stretched.stretched([other.value for other in ranked], _UNIT),
-        "mode": "lines+markers",
-        "line": {"color": mark.color, "dash": mark.dash, "width": 2.2},
-        "marker": {"color": mark.color, "symbol": mark.symbol, "size": 10},
+        "name": plain(f"{method_words(one.method)}{tied}"),
+        "legendgroup": plain(f"{method_words(one.method)}{tied}"),
+        "x": [math.log10(weight) for weight in weights],
+        "y": stretched.stretched([np.mean([o.value for o in some]) for some in at], _UNIT),
+        "mode": "lines+markers+text",
+        "text": [*[""] * (len(at) - 1), plain(one.size)] if sizes else [],
+        "textposition": "middle right",
+        "line": {"color": mark.color, "dash": mark.dash, "width": 1.4 if thin else 2.2},
+        "marker": {
+            "color": mark.color,
+            "symbol": f"{mark.symbol}-open" if thin else mark.symbol,
+            "size": 10,
+        },
         "hoverinfo": "text",
-        "hovertext": [_said_of(other) for other in ranked],
+        "hovertext": ["<br>".join(map(_said_of, some)) for some in at],
         "cliponaxis": False,
     }
 
@@ -178,22 +205,19 @@ def _weights_line(group: list[Sensitivity], among: list[Sensitivity]) -> _Trace:
 def _printed_line(method: str, printed: list[Published]) -> _Trace:
     """The paper's values of a method, thin, broken from size to size."""
     mark = method_marks([method])[method]
-    own = sorted(
-        (one for one in printed if one.method == method),
-        key=lambda one: (one.size, one.coefficient or 0.0),
-    )
     xs: list[float | None] = []
     ys: list[float | None] = []
     said: list[str] = []
-    for _, group in groupby(own, lambda one: one.size):
-        for one in group:
+    for size in SIZES:
+        own = [one for one in printed if (one.method, one.size) == (method, size)]
+        for one in sorted(own, key=lambda one: one.coefficient or 0.0):
             xs.append(math.log10(one.coefficient or 1.0))
             ys.append(float(stretched.stretched(one.value, _UNIT)))
-            said.append(f"the paper, {one.size}, {rate(one.coefficient or 0)}: {one.value:.3f}")
+            said.append(f"the paper, {size}, {rate(one.coefficient or 0)}: {one.value:.3f}")
         xs, ys, said = [*xs, None], [*ys, None], [*said, ""]
     return {
         "type": "scatter",
-        "name": f"{plain(method_words(method))}, as the paper prints it",
+        "name": f"the paper, {plain(method_words(method))}",
         "x": xs,
         "y": ys,
         "mode": "lines+markers",
@@ -204,29 +228,31 @@ def _printed_line(method: str, printed: list[Published]) -> _Trace:
     }
 
 
-def _weights_layout(weighed: list[Sensitivity], printed: list[Published], high: float) -> _Trace:
-    known = sorted({one.coefficient or 1.0 for one in (*weighed, *printed)})
-    places = [math.log10(one) for one in known]
+def _weights_layout(known: list[Sensitivity], printed: list[Published]) -> _Trace:
+    shown = [*known, *printed]
+    weights = sorted({one.coefficient or 1.0 for one in shown}) or [1e-4, 1e-1]
+    places = [math.log10(one) for one in weights]
+    high = max((one.value for one in shown if math.isfinite(one.value)), default=1.0)
     return {
         "uirevision": "coefficients",
         "height": 360,
         "margin": {"l": 8, "r": 20, "t": 64, "b": 8},
         "hovermode": "closest",
         "dragmode": "zoom",
-        "legend": ABOVE,
+        "legend": ABOVE | {"tracegroupgap": 0},
         "xaxis": {
             "title": {"text": "coefficient, logarithmic"},
-            "range": [min(places) - 0.4, max(places) + 0.4],
+            "range": [min(places) - 0.4, max(places) + 0.8],
             "tickmode": "array",
             "tickvals": places,
-            "ticktext": [rate(one) for one in known],
+            "ticktext": [rate(one) for one in weights],
             "tickangle": 0,
             "zeroline": False,
             "showline": True,
             "ticks": "outside",
         },
         "yaxis": {
-            "title": {"text": "sensitivity to the rate, nats"},
+            "title": {"text": "mean nats above the best"},
             "zeroline": True,
             **stretched.axis(0.0, high, _UNIT),
         },

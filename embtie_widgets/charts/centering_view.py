@@ -57,7 +57,7 @@ QUANTITIES = {
         "The mean length of a row of the output matrix.",
     ),
     "bound_ratio": Quantity(
-        "B-ratio",
+        "B-ratio, reach along μ centred / as it is",
         "How far rows reach along μ after centring, against before. Below 1 centring narrows the "
         "range of the logits, above 1 it widens it.",
         1.0,
@@ -77,7 +77,6 @@ USUAL = tuple(QUANTITIES)[:8]
 UNITS = {  # of a stretched axis
     "logit_mean": 1.0,
     "logit_max": 1.0,
-    "logit_std": 1.0,
     "logit_mean_spread": 0.1,
     "mu_output": 0.1,
     "mu_input": 0.1,

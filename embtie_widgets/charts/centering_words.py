@@ -315,7 +315,7 @@ def _end(run: CenteringRun, name: str) -> float:
 
 def _named(runs: list[CenteringRun], among: list[CenteringRun]) -> str:
     if len(runs) > _NAMED:
-        return f"{'all' if len(runs) > len(among) else f'the other {len(runs)}'}"
+        return f"{len(runs)} of the {len(among) + 1} runs"
     names = [called(run, among) for run in runs]
     return _listed(["the baseline" if name == "baseline" else name for name in names])
 

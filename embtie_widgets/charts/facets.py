@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 _SPACE = 0.075  # of the width, between two columns
+_WIDE, _NARROW = 640, 320  # pixels that a legend has at least
+_LETTER, _SIGN, _LINE, _ALONE = 7.4, 48, 19, 44  # pixels of a legend, and of what is above without
 
 
 @dataclass(frozen=True)
@@ -14,21 +16,33 @@ class Facets:
     """The places of small charts, row by row from the top.
 
     count, columns  how many there are, and how many side by side
+    named           the words of the legend above all of them
     height, gap     of each chart and between two rows, in pixels
-    above, below    what stands around all of them, in pixels
+    below           what stands below all of them, in pixels
+    width           for how wide a legend there is room
     """
 
     count: int
     columns: int = 2
+    named: tuple[str, ...] = ()
     height: int = 170
     gap: int = 52
-    above: int = 70
     below: int = 60
+    width: int = _WIDE
 
     @property
     def narrow(self) -> "Facets":
         """The same in one column."""
-        return replace(self, columns=1)
+        return replace(self, columns=1, width=_NARROW)
+
+    @property
+    def above(self) -> int:
+        """The height of the legend and the name of a chart, in pixels."""
+        lines, used = 0, float(self.width)
+        for words in self.named:
+            wide = _SIGN + _LETTER * len(words)
+            lines, used = (lines, used + wide) if used + wide <= self.width else (lines + 1, wide)
+        return _ALONE + _LINE * lines
 
     @property
     def rows(self) -> int:
@@ -62,7 +76,10 @@ class Facets:
     def layout(self, across: dict[str, Any], ups: list[dict[str, Any]]) -> dict[str, Any]:
         """Height and axes: `across` is the one that all charts share, `ups` has one for each."""
         title = across.get("title")
-        found: dict[str, Any] = {"height": self.whole}
+        found: dict[str, Any] = {
+            "height": self.whole,
+            "margin": {"l": 8, "r": 16, "t": self.above, "b": 8},
+        }
         for place, up in enumerate(ups):
             name = suffix(place)
             low = self.is_lowest(place)
@@ -75,6 +92,18 @@ class Facets:
             }
             found[f"yaxis{name}"] = up | {"anchor": f"x{name}", "domain": self.up(place)}
         return found
+
+
+LEGEND = {
+    "orientation": "h",
+    "x": 0,
+    "xanchor": "left",
+    "y": 1,
+    "yref": "container",
+    "yanchor": "top",
+    "tracegroupgap": 0,
+}
+"""At the top of the figure, above the names of the charts."""
 
 
 def suffix(place: int) -> str:

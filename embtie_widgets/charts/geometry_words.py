@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from embtie_widgets.charts.sentences import closer, model_names
+from embtie_widgets.charts.sentences import closer, model_names, on_centring
 from embtie_widgets.results.geometry import PairGeometry
 
 
@@ -120,11 +120,12 @@ def spectra_caption(result: PairGeometry) -> str:
     facts = [
         f"n = {len(result.tokens):,} tokens",
         " and ".join(model_names(result)),
+        on_centring(result),
         "singular values over the Frobenius norm of the matrix",
         "columns centred" if result.settings.get("center") else "not centred",
         "markers at the effective rank",
     ]
-    return "; ".join(facts) + "."
+    return "; ".join(fact for fact in facts if fact) + "."
 
 
 def asked(result: PairGeometry) -> str:
@@ -140,7 +141,7 @@ def _basis(result: PairGeometry) -> list[str]:
     if result.sampled:
         seed = result.settings.get("seed", "?")
         text = f"{result.asked:,} of {text}, spread by seed {seed}, candidates are all"
-    return [text, " and ".join(model_names(result))]
+    return [text, " and ".join(model_names(result)), on_centring(result)]
 
 
 def _share(value: float) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from embtie_widgets.charts.columns import number
 from embtie_widgets.charts.groups import group_text
 from embtie_widgets.charts.norm_plane import LABELS, LIT_POINTS, SEEN_POINTS
-from embtie_widgets.charts.sentences import model_names
+from embtie_widgets.charts.sentences import listed, model_names, on_centring
 from embtie_widgets.results import Counts
 from embtie_widgets.results.norms import NormFrequency, PairNorms
 
@@ -28,9 +28,9 @@ def _trends(result: PairNorms) -> str:
             found[_trend(one)].append(f"{name} ({number(one.spearman, 2)})")
         else:
             unknown.append(name)
-    said = [f"{way} rows in {_listed(names)}" for way, names in found.items() if way and names]
-    flat = f"no clear trend in {_listed(found[''])}" if found[""] else ""
-    none = f"No correlation can be given for {_listed(unknown)}." if unknown else ""
+    said = [f"{way} rows in {listed(names)}" for way, names in found.items() if way and names]
+    flat = f"no clear trend in {listed(found[''])}" if found[""] else ""
+    none = f"No correlation can be given for {listed(unknown)}." if unknown else ""
     if said:
         more = f", and {flat}" if flat else ""
         first = f"Frequent tokens have {' and '.join(said)}{more}, by Spearman correlation."
@@ -61,10 +61,6 @@ def _whose(result: PairNorms) -> str:
     )
 
 
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def caption(result: PairNorms) -> str:
     """What the picture rests on, as plain text: n, models, corpus, windows, seed."""
     seen = int((result.token_counts > 0).sum())
@@ -73,12 +69,13 @@ def caption(result: PairNorms) -> str:
         f"n = {seen:,} tokens that occur, {len(result.tokens) - seen:,} that do not"
         + (f" (up to {left:,} of them without a norm)" if left else ""),
         " and ".join(model_names(result)),
+        on_centring(result),
         corpus(result),
         "lines are running medians and areas quartiles, in windows of the square root of n tokens, "
         "fewer near the ends",
         f"seed {result.settings.get('seed', 0)}",
     ]
-    return "; ".join(facts) + "."
+    return "; ".join(fact for fact in facts if fact) + "."
 
 
 def corpus(result: PairNorms) -> str:

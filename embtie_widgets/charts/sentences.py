@@ -1,6 +1,6 @@
 """What an alignment says in words: headline, caption, and what to beware of when reading it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -23,15 +23,15 @@ def label(comparison: str) -> str:
 
 def caption(result: PairAlignment) -> str:
     """What the histogram rests on, as plain text: n, models, map and split, seed, device."""
-    return _listed([*_basis(result), f"95 % bootstrap intervals over tokens; {BINS} bins"])
+    return _joined([*_basis(result), f"95 % bootstrap intervals over tokens; {BINS} bins"])
 
 
 def scatter_caption(result: PairAlignment) -> str:
     """What the scatter rests on: the same, without what belongs to bins."""
-    return _listed(_basis(result))
+    return _joined(_basis(result))
 
 
-def _listed(facts: list[str]) -> str:
+def _joined(facts: list[str]) -> str:
     return "; ".join(fact for fact in facts if fact) + "."
 
 
@@ -43,6 +43,7 @@ def _basis(result: PairAlignment) -> list[str]:
     return [
         f"n = {used:,} tokens" + (f" ({left:,} without value)" if left else ""),
         " and ".join(model_names(result)),
+        on_centring(result),
         _map_text(settings),
         _split_text(settings),
         _machine_text(part.settings),
@@ -129,6 +130,31 @@ def exchange(result: PairResult) -> str:
         f"A and B were exchanged, since A was tied and B was not: {a} gives In and Out, "
         f"{b} gives Tied."
     )
+
+
+def centred(result: PairResult) -> list[str]:
+    """The matrices that are compared without their mean row; none where nothing was centred."""
+    return list(result.settings.get("mean rows taken off", {}))
+
+
+def on_centring(result: PairResult) -> str:
+    """Which matrices are centred, for captions; empty where that was not asked for."""
+    if not result.settings.get("mu_centered"):
+        return ""
+    names = centred(result)
+    return f"{listed(names)} without mean row" if names else "no output matrix to centre"
+
+
+def asides(result: PairResult) -> list[str]:
+    """What of models and matrices is not as one would expect."""
+    centring = on_centring(result)
+    said = f"Output matrices are centred: {centring}." if centring else ""
+    return [text for text in (exchange(result), said) if text]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: "In", "In and Out", "In, Out and Tied"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 @dataclass(frozen=True)
