@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.charts.groups import group_text
+from embtie_widgets.charts.sentences import on_centring
 from embtie_widgets.cli import files
 from embtie_widgets.cli.line import ProgressLine
 from embtie_widgets.jobs.processors import share_processors
@@ -52,6 +53,7 @@ def _model(known: dict[str, Any]) -> str:
 
 def _settings(request: AlignRequest, result: "PairAlignment") -> str:
     centring = "centred" if request.center else "not centred"
+    centring = ", ".join(filter(None, (centring, on_centring(result))))
     devices = {one.settings["device"] for one in result.comparisons.values()}
     origin = " (computed before, kept in the cache)" if result.settings.get("cached") else ""
     return (

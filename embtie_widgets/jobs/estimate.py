@@ -84,7 +84,7 @@ class Experience:
         return Estimate(work.seconds + work.operations / self._rate(work), work.bytes)
 
     def estimate_pair(self, request: PairRequest, work: Work | None) -> Estimate | None:
-        """The same for a pair, with the centred copies of two matrices where these are asked for."""
+        """The same for a pair, with the centred copies of two matrices where it asks for them."""
         cost, size = self.estimate(work), self.size(request)
         if cost is None or size is None or not request.mu_centered:
             return cost

@@ -80,4 +80,6 @@ def _meaning(model: Loaded) -> str:
             f"{model.name} is {model.tied}, so its input stays; but it caps its logits, which the "
             "mean row shifts, so as a model it would not predict the same."
         )
-    return f"{model.name} is {model.tied}: its input stays, and so does its softmax over these rows."
+    return (
+        f"{model.name} is {model.tied}: its input stays, and so does its softmax over these rows."
+    )

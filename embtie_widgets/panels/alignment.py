@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 import ipywidgets as w
 
 from embtie_widgets.charts import alignment as chart
+from embtie_widgets.charts.before_after import Change, alignment_changes, alignment_reach
 from embtie_widgets.charts.columns import Column, Vector
-from embtie_widgets.charts.sentences import cautions, exchange, on_chance, scatter_caption
+from embtie_widgets.charts.sentences import asides, cautions, on_chance, scatter_caption
 from embtie_widgets.charts.theme import COMPARISONS, mark_of, templates
 from embtie_widgets.panels.exports import Offer, picture_offers
 from embtie_widgets.panels.fields import Field, card, labelled, section, whole_if_it_is
@@ -31,8 +32,9 @@ class AlignmentPanel(TokenPanel):
     """How a tied matrix aligns with the input and output matrix of an untied model.
 
     `AlignmentPanel()` shows the bundled pair; give a request, or any of its fields by name
-    (`a`, `b`, `map`, `center`, `ridge`, `holdout`, `seed`, `role_b`, `device`).  `parts` takes the
-    place of what the frame runs requests with, and of `ask`, which finds a token's neighbours.
+    (`a`, `b`, `map`, `center`, `ridge`, `holdout`, `seed`, `role_b`, `device`, `mu_centered`).
+    `parts` takes the place of what the frame runs requests with, and of `ask`, which finds a
+    token's neighbours.
     """
 
     title = "Alignment"
@@ -108,6 +110,14 @@ class AlignmentPanel(TokenPanel):
         """What the scatter rests on."""
         return scatter_caption(result)
 
+    def changes(self, before: PairAlignment, after: PairAlignment) -> list[Change]:
+        """Means before and after centring."""
+        return alignment_changes(before, after)
+
+    def reach(self, after: PairAlignment) -> str:
+        """What of them centring can change."""
+        return alignment_reach(after)
+
     def edited(self) -> None:
         """Ridge belongs to the linear map."""
         super().edited()
@@ -138,8 +148,7 @@ def _headline(result: PairAlignment) -> str:
         f'<div class="ep-alert" role="note"><b>Beware.</b> {escape(text)}</div>'
         for text in cautions(result)
     )
-    turned = exchange(result)
-    note = f'<p class="ep-aside">{escape(turned)}</p>' if turned else ""
+    note = "".join(f'<p class="ep-aside">{escape(text)}</p>' for text in asides(result))
     return f"<p>{escape(chart.headline(result))}</p>{note}{beware}"
 
 

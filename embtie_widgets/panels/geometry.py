@@ -8,11 +8,13 @@ import ipywidgets as w
 
 from embtie_widgets.charts import geometry as chart
 from embtie_widgets.charts import overlap, spectra
+from embtie_widgets.charts.before_after import Change, geometry_changes, geometry_reach
 from embtie_widgets.charts.columns import Column, Vector
-from embtie_widgets.charts.sentences import cautions, exchange
+from embtie_widgets.charts.sentences import asides, cautions
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs.exports import table_bytes
 from embtie_widgets.jobs.geometry_lookup import MOST_SHOWN, ask_neighbours, ask_spectra
+from embtie_widgets.panels.before_after import centred_words
 from embtie_widgets.panels.exports import Offer, picture_offers
 from embtie_widgets.panels.fields import Field, card, fold, labelled, section, whole_if_it_is
 from embtie_widgets.panels.geometry_tables import by_comparison, by_matrix, reading
@@ -41,9 +43,9 @@ class GeometryPanel(TokenPanel):
 
     `GeometryPanel()` shows the bundled pair; give a request, or any of its fields by name (`a`,
     `b`, `k`, `metric`, `center`, `sample`, `spectral`, `spectral_k`, `components`, `spaces`, `top`,
-    `seed`, `role_b`, `device`).  `parts` takes the place of what the frame runs requests with, of
-    `ask`, which finds a token's neighbours, and of `ask_spectra`, which finds the spectra of a
-    selection.
+    `seed`, `role_b`, `device`, `mu_centered`).  `parts` takes the place of what the
+    frame runs requests with, of `ask`, which finds a token's neighbours, and of `ask_spectra`,
+    which finds the spectra of a selection.
     """
 
     title = "Neighbours and spectra"
@@ -202,6 +204,14 @@ class GeometryPanel(TokenPanel):
         """What the scatter rests on."""
         return chart.caption(result)
 
+    def changes(self, before: PairGeometry, after: PairGeometry) -> list[Change]:
+        """Neighbours, graphs and shapes before and after centring."""
+        return geometry_changes(before, after)
+
+    def reach(self, after: PairGeometry) -> str:
+        """What of them centring can change."""
+        return geometry_reach(after)
+
     def find_neighbours(self, request: Any, place: int, answer: Any, failed: Any) -> None:
         """The neighbours of a token as the request finds them."""
         ask_neighbours(request, place, answer, failed)
@@ -211,7 +221,8 @@ class GeometryPanel(TokenPanel):
         by = "cosine" if request.metric == "cosine" else "Euclidean distance"
         centred = ", centred" if request.center else ""
         first = f" The first {MOST_SHOWN} are shown." if request.k > MOST_SHOWN else ""
-        return f"The {request.k:,} nearest of the matched tokens by {by}{centred}.{first}"
+        mean = centred_words(request)
+        return f"The {request.k:,} nearest of the matched tokens by {by}{centred}{mean}.{first}"
 
     def edited(self) -> None:
         """Graphs and subspaces have settings only where they are compared."""
@@ -233,6 +244,6 @@ def _headline(result: PairGeometry) -> str:
         f'<div class="ep-alert" role="note"><b>Beware.</b> {escape(text)}</div>'
         for text in cautions(result)
     )
-    asides = [text for text in (chart.beside(result), exchange(result)) if text]
-    more = "".join(f'<p class="ep-aside">{escape(text)}</p>' for text in asides)
+    said = [text for text in (chart.beside(result), *asides(result)) if text]
+    more = "".join(f'<p class="ep-aside">{escape(text)}</p>' for text in said)
     return f"<p>{escape(chart.headline(result))}</p>{more}{beware}"

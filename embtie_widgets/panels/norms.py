@@ -6,8 +6,9 @@ from typing import Any
 import ipywidgets as w
 
 from embtie_widgets.charts import norms as chart
+from embtie_widgets.charts.before_after import Change, norms_changes, norms_reach
 from embtie_widgets.charts.columns import Column, Vector
-from embtie_widgets.charts.sentences import exchange
+from embtie_widgets.charts.sentences import asides, on_centring
 from embtie_widgets.charts.theme import MATRICES, templates
 from embtie_widgets.jobs.exports import counts_csv
 from embtie_widgets.panels.corpus import CorpusPicker
@@ -43,8 +44,8 @@ class NormFrequencyPanel(TokenPanel):
     """Row norms of a model pair against how often the tokens occur.
 
     `NormFrequencyPanel()` shows the bundled pair; give a request, or any of its fields by name
-    (`a`, `b`, `corpus`, `seed`, `role_b`).  `parts` takes the place of what the frame runs requests
-    with, and of `ask`, which finds a token's neighbours.
+    (`a`, `b`, `corpus`, `seed`, `role_b`, `mu_centered`).  `parts` takes the place of what
+    the frame runs requests with, and of `ask`, which finds a token's neighbours.
     """
 
     title = "Norm-frequency"
@@ -122,6 +123,14 @@ class NormFrequencyPanel(TokenPanel):
         """What the scatter rests on."""
         return chart.caption(result)
 
+    def changes(self, before: PairNorms, after: PairNorms) -> list[Change]:
+        """Correlations and norms before and after centring."""
+        return norms_changes(before, after)
+
+    def reach(self, after: PairNorms) -> str:
+        """What of them centring can change."""
+        return norms_reach(after)
+
     def _rescale(self, _change: Any) -> None:
         if self.result is not None:
             self.chart.show(chart.spec(self.result, self._lit(self.result), self.scale.value))
@@ -136,8 +145,7 @@ def _headline(result: PairNorms) -> str:
         f'<div class="ep-alert" role="note"><b>Beware.</b> {escape(text)}</div>'
         for text in chart.cautions(result)
     )
-    turned = exchange(result)
-    note = f'<p class="ep-aside">{escape(turned)}</p>' if turned else ""
+    note = "".join(f'<p class="ep-aside">{escape(text)}</p>' for text in asides(result))
     return f"<p>{escape(chart.headline(result))}</p>{note}{beware}"
 
 
@@ -190,5 +198,7 @@ def _peak(peak: tuple[float, float] | None) -> str:
 def _between(result: PairNorms) -> str:
     rows = [[_named(names), *_cells(one)] for names, one in result.between.items()]
     whole = ", ".join(f"{name} {number(value, 1)}" for name, value in result.frobenius.items())
-    told = f"<p class='ep-quiet'>Frobenius norms of the whole matrices as stored: {whole}.</p>"
+    centring = on_centring(result)
+    state = f" as they are compared, {centring}" if centring else " as stored"
+    told = f"<p class='ep-quiet'>Frobenius norms of the whole matrices{state}: {whole}.</p>"
     return table(["", *_HEAD], rows, "correlation of the norms of two matrices") + told

@@ -10,7 +10,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import catalogue
 from embtie_widgets.panels.fields import Field, labelled
 from embtie_widgets.panels.revision import RevisionPicker
-from embtie_widgets.panels.words import escape, table
+from embtie_widgets.panels.words import escape, number, table
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.results import PairResult
 from embtie_widgets.widgets import SearchPicker
@@ -163,8 +163,27 @@ def pair_facts(result: PairResult) -> str:
     )
     return (
         f"{models}<h4>Vocabulary match, in rows</h4>{counts}"
-        f"<h4>Matrices</h4>{hashes}{_notes(result.notes)}"
+        f"<h4>Matrices</h4>{hashes}{_taken_off(result)}{_notes(result.notes)}"
     )
+
+
+def _taken_off(result: PairResult) -> str:
+    """What was taken off each centred matrix; nothing where none was."""
+    rows = [
+        [
+            escape(name),
+            f"{facts['rows']:,}",
+            number(facts["length"]),
+            number(facts["share"]),
+            number(facts["bound_ratio"]),
+            f"<code>{escape(facts['sha256'])}</code>",
+        ]
+        for name, facts in result.settings.get("mean rows taken off", {}).items()
+    ]
+    head = ["", "mean of rows", "length", "over mean row length", "B-ratio", "SHA-256 of the rest"]
+    if not rows:
+        return ""
+    return f"<h4>Mean rows taken off</h4>{table(head, rows, 'the mean rows taken off')}"
 
 
 _COUNT_NAMES = {

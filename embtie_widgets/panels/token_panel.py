@@ -46,6 +46,9 @@ adds its measure, one short file on top of the five parts that `panels/frame.py`
         def basis(self, result):             # under the scatter's picture: what it rests on
             return chart.caption(result)
 
+        def changes(self, before, after):    # its numbers before and after centring, and what of
+            return before_after.norms_changes(before, after)    # them can change: `reach(after)`
+
 `self.headline` stands on top and `self.device` is placed by `measure_controls`.  The card's
 neighbours come from `find_neighbours`, and `legend` says how they were found: a panel with a k or
 a metric of its own overrides both.
@@ -56,10 +59,12 @@ from typing import Any
 
 import ipywidgets as w
 
+from embtie_widgets.charts.before_after import Change
 from embtie_widgets.charts.columns import Column, Vector, positions
 from embtie_widgets.jobs import devices
 from embtie_widgets.jobs.exports import csv_bytes
 from embtie_widgets.jobs.lookup import ask_card
+from embtie_widgets.panels.before_after import BeforeAfter, centred_words
 from embtie_widgets.panels.exports import Offer, csv_offer, page_offer, selection_offer
 from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
 from embtie_widgets.panels.frame import Panel
@@ -67,6 +72,8 @@ from embtie_widgets.panels.groups import GroupMeans
 from embtie_widgets.panels.pair import PairPicker, pair_facts
 from embtie_widgets.panels.token_views import TokenViews
 from embtie_widgets.results import PairResult
+
+OTHER_SIDE_SECONDS = 20.0
 
 
 class TokenPanel(Panel):
@@ -127,13 +134,21 @@ class TokenPanel(Panel):
         """What a picture of the tokens rests on, as plain text."""
         return ""
 
+    def changes(self, before: Any, after: Any) -> Sequence[Change]:
+        """The numbers of two results before and after the output matrices were centred."""
+        return []
+
+    def reach(self, after: Any) -> str:
+        """Which of them centring can change, and which not."""
+        return ""
+
     def find_neighbours(self, request: Any, place: int, answer: Any, failed: Any) -> None:
         """Hand the neighbours of a token to `answer`, or what went wrong to `failed`."""
         ask_card(request, place, answer, failed)
 
     def legend(self, request: Any) -> str:
         """How the card's neighbours were found."""
-        return "Ten nearest of the matched tokens by cosine."
+        return f"Ten nearest of the matched tokens by cosine{centred_words(request)}."
 
     # What all of them have.
 
@@ -145,8 +160,11 @@ class TokenPanel(Panel):
         offered = w.Dropdown(description="device", options=devices.available(request.device))
         self.device = labelled(offered, "Where it is computed")
         fields, sections = self.measure_controls()
-        known = {**self.pair.fields(), **fields, "device": Field(self.device)}
-        return known, [section("Models", self.pair), *sections]
+        self.sides = BeforeAfter(self.state, self.callback, self.changes, self.reach)
+        own = {"mu_centered": Field(self.sides.toggle), "device": Field(self.device)}
+        known = {**self.pair.fields(), **fields, **own}
+        centring = section("Before or after centring", self.sides.toggle)
+        return known, [section("Models", self.pair), centring, *sections]
 
     def build_views(self) -> Iterable[w.Widget]:
         """Sentence, the measure's charts, scatter, token card, table, numbers, groups, models."""
@@ -158,6 +176,7 @@ class TokenPanel(Panel):
         self.scatter, self.tokens, self.card = views.scatter, views.tokens, views.card
         return [
             self.headline,
+            self.sides.card,
             *self.measure_views(),
             *views.cards,
             *self.number_views(),
@@ -202,6 +221,16 @@ class TokenPanel(Panel):
     def prepare(self, request: Any) -> None:
         """Offer a device that was asked for even where it is missing; a run then says so."""
         self.device.options = devices.available(request.device)
+
+    def at_hand(self, request: Any) -> Any:
+        """The other side of what is shown, where that was seen."""
+        return self.sides.at_hand(request)
+
+    def patience(self, request: Any) -> float:
+        """More for the other side of what is shown: its cost is known, and it was asked for."""
+        return (
+            OTHER_SIDE_SECONDS if self.sides.is_other_side(request) else super().patience(request)
+        )
 
     def open_card(self, token: int) -> None:
         """Show the card of a token, and the token as clicked in scatter and table; -1 for none."""
