@@ -1,5 +1,6 @@
 """What the charts of a sweep rest on, and what the command line prints of it."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,10 +9,11 @@ import numpy as np
 from embtie_widgets.charts.centering_curves import CUT, SMOOTH
 from embtie_widgets.charts.centering_view import (
     HELD_LOSS,
-    QUANTITIES,
     View,
+    final_loss,
     fitting,
     measured,
+    measures_of,
     method_words,
     rate,
     side_by_side,
@@ -27,6 +29,7 @@ from embtie_widgets.results.centering import (
     CenteringRun,
     Sensitivity,
 )
+from embtie_widgets.results.centering_published import SIZES
 
 _STATES = {
     DIVERGED: "✕ diverged: its loss is not finite, or no better than equal guesses at all tokens",
@@ -96,7 +99,7 @@ def grid_caption(result: CenteringReport, measure: str = HELD_LOSS) -> str:
     measure = measured(result, measure)
     states = {run.state for run in result.runs}
     lossy = measure in (HELD_LOSS, "loss")
-    what = "loss on text held out, nats" if measure == HELD_LOSS else QUANTITIES[measure].label
+    what = {name: label for label, name in measures_of(result)}.get(measure, measure)
     facts = [
         f"Each cell is a run at its end: {what}",
         "the colour says how far it lies above the best of its size, on a logarithmic scale; bold "
@@ -112,10 +115,9 @@ def grid_caption(result: CenteringReport, measure: str = HELD_LOSS) -> str:
 def rates_caption(result: CenteringReport) -> str:
     """What the chart of losses by rate rests on."""
     seeds = len({run.seed for run in result.runs})
-    held = measured(result, HELD_LOSS) == HELD_LOSS
+    loss = final_loss(result) if measured(result, HELD_LOSS) == HELD_LOSS else "loss in training"
     facts = [
-        f"Loss {'on text held out' if held else 'in training'} at the end of each run against its "
-        "peak learning rate",
+        f"{loss[:1].upper()}{loss[1:]} at the end of each run against its peak learning rate",
         f"mean over {seeds} seeds, with the least and the largest"
         if seeds > 1
         else "one seed each, so that differences of some hundredths of a nat may be chance",
@@ -129,32 +131,37 @@ def sensitivity_caption(result: CenteringReport) -> str:
     """How a sensitivity is computed, and how far the printed ones can be compared."""
     return " ".join(
         [
-            "How far the loss lies above that at the best rate, on average over the other rates; a "
-            f"loss counts for no more than {_initial(result)}, and so does a run that diverged.",
-            _on_printed(),
+            "How far the loss lies above that at the best rate, on average over the other rates; "
+            f"{_counted(result)}.",
+            _on_printed(result),
         ]
     )
 
 
 def coefficients_caption(result: CenteringReport) -> str:
     """The same for the chart by coefficient."""
-    return f"The same sensitivity, by the coefficient of the method. {_on_printed()}"
+    return f"The same sensitivity, by the coefficient of the method. {_on_printed(result)}"
 
 
-def _initial(result: CenteringReport) -> str:
-    known = sorted({f"{one.initial_loss:.2f}" for one in result.sensitivity})
-    return f"{' or '.join(known)}, that of equal guesses at all tokens" if known else "its start"
+def _counted(result: CenteringReport) -> str:
+    """For how much a loss counts at most."""
+    known = {one.initial_loss for one in result.sensitivity if math.isfinite(one.initial_loss)}
+    most = " or ".join(f"{value:.2f}" for value in sorted(known))
+    if not most:
+        return "a loss counts as it is, however large"
+    return (
+        f"a loss counts for no more than {most}, about that of equal guesses at all tokens, and so "
+        "does a run that diverged"
+    )
 
 
-def _on_printed() -> str:
+def _on_printed(result: CenteringReport) -> str:
+    if {one.size for one in result.sensitivity} & set(SIZES):
+        return "Rings: what the paper prints for the same size."
     return (
         "The paper's values are of seven rates from 3e-4 to 0.3 and of 100,000 steps: compare "
         "which method stands where, not the numbers."
     )
-
-
-def _sentence(facts: list[str]) -> str:
-    return "; ".join(fact for fact in facts if fact) + "."
 
 
 # For the command line.

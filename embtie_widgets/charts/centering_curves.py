@@ -41,8 +41,10 @@ def spec(result: CenteringReport | None, view: View = _USUAL) -> dict[str, Any]:
     traces = [
         trace
         for place, name in enumerate(names)
-        for run in runs
-        for trace in _traces(runs, run, name, place, view)
+        for trace in (
+            _nothing(place),
+            *(trace for run in runs for trace in _traces(runs, run, name, place, view)),
+        )
     ]
     legend = tuple(f"{look_of(run, runs).glyph} {called(run, runs)}" for run in runs)
     facets = Facets(len(names), 2 if len(names) > 1 else 1, legend)
@@ -74,6 +76,13 @@ def drawn(result: CenteringReport | None, view: View) -> list[str]:
 
 
 # Curves.
+
+
+def _nothing(place: int) -> _Trace:
+    """Axes that nothing stands on are not drawn."""
+    axis = suffix(place)
+    empty = {"type": "scatter", "x": [], "y": [], "showlegend": False}
+    return empty | {"xaxis": f"x{axis}", "yaxis": f"y{axis}"}
 
 
 def _traces(

@@ -38,10 +38,11 @@ from embtie_widgets.results.centering import (
 
 LOSSES = (HELD_LOSS, "loss")
 SIGNS = {DIVERGED: "✕", FAILED: "!", MISSING: "–", WAITING: "…", RUNNING: "▶"}
-_WASH = {DIVERGED: 0.78, FAILED: 0.3, MISSING: 0.0, WAITING: 0.08, RUNNING: 0.14}
+_WASH = {DIVERGED: 0.78, FAILED: 0.3, MISSING: 0.0, WAITING: 0.08, RUNNING: 0.14, DONE: 0.0}
 _RED, _GREY, _FRAME = "214,69,69", "122,130,143", "#3b8fd6"
 _ROW, _GAP, _ABOVE, _BELOW = 32, 58, 40, 60  # pixels
 _LEAST = 0.005  # nats: so far above the best a colour begins
+_ALIKE = 1.5  # magnitudes that differ by less than this factor hardly differ
 _STRONGEST = 0.62  # of a cell's colour, so that words on it can be read
 _NUMBERS = ("logit_mean", "logit_max", "logit_std", "mu_output", "common_fraction", "bound_ratio")
 _Trace = dict[str, Any]
@@ -87,9 +88,13 @@ def _block(
 
 
 def _lines(runs: list[CenteringRun]) -> Iterator[dict[float, CenteringRun]]:
-    """Runs by rate; two that are told apart by nothing stand in lines of their own."""
-    order = list(dict.fromkeys(run.group for run in runs))
-    ranked = sorted(runs, key=lambda run: order.index(run.group))
+    """Runs by rate, the seeds of a method one below the other; two that are told apart by nothing
+    stand in lines of their own."""
+    order = list(dict.fromkeys((run.method, run.coefficient) for run in runs))
+    seeds = list(dict.fromkeys(run.seed for run in runs))
+    ranked = sorted(
+        runs, key=lambda r: (order.index((r.method, r.coefficient)), seeds.index(r.seed))
+    )
     for _, group in groupby(ranked, key=lambda run: run.group):
         lines: list[dict[float, CenteringRun]] = []
         for run in group:
@@ -129,8 +134,10 @@ def spec(
     traces = [
         trace
         for place, block in enumerate(found)
-        for trace in (_values(block, place, measure, scale), _states(block, place))
+        for trace in (_values(block, place, measure, scale), _states(block, place, measure))
     ]
+    if found:
+        traces[0]["colorbar"] = _bar(scale, measure, _domains(found)[0])
     return {"data": traces, "layout": _layout(result, found, measure, chosen)}
 
 
@@ -142,6 +149,7 @@ class _Scale:
     """From a number to the strength of its colour, and the numbers beside the scale."""
 
     best: dict[str, float]
+    lowest: float
     highest: float
     ticks: list[tuple[float, str]]
 
@@ -154,20 +162,30 @@ class _Scale:
 
 def _scale(found: list[Block], measure: str) -> _Scale:
     known = [(run, number_of(run, measure)) for block in found for run in _told(block, measure)]
+    return _of_losses(known) if measure in LOSSES else _of_magnitudes([abs(v) for _, v in known])
+
+
+def _of_losses(known: list[tuple[CenteringRun, float]]) -> _Scale:
+    """By how far they lie above the best of their size."""
     best: dict[str, float] = {}
     for run, value in known:
         best[run.size] = min(value, best.get(run.size, math.inf))
-    if measure in LOSSES:
-        most = max((value - best[run.size] for run, value in known), default=1.0)
-        steps = [s for s in (0.01, 0.1, 1.0, 10.0) if s <= max(most, 0.1)]
-        ticks = [
-            (math.log10(_LEAST), "best"),
-            *((math.log10(s + _LEAST), f"+{s:g}") for s in steps),
-        ]
-        return _Scale(best, math.log10(max(most, 0.1) + _LEAST), ticks)
-    most = max((abs(value) for _, value in known), default=1.0) or 1.0
-    steps = [0.0, *(s for s in (1.0, 10.0, 100.0, 1e3, 1e4) if s <= most)]
-    return _Scale({}, math.asinh(most), [(math.asinh(s), f"{s:g}") for s in steps])
+    most = max((value - best[run.size] for run, value in known), default=0.0)
+    most = max(most, 0.1)
+    steps = [step for step in (0.01, 0.1, 1.0, 10.0) if step <= most]
+    ticks = [(math.log10(step + _LEAST), f"+{step:g}") for step in steps]
+    lowest = math.log10(_LEAST)
+    return _Scale(best, lowest, math.log10(most + _LEAST), [(lowest, "best"), *ticks])
+
+
+def _of_magnitudes(known: list[float]) -> _Scale:
+    """From the least of them; from 0 where they hardly differ."""
+    least, most = (min(known), max(known)) if known and max(known) else (0.0, 1.0)
+    least = 0.0 if most < _ALIKE * least else least
+    steps = [step for step in (0.0, 1.0, 10.0, 100.0, 1e3, 1e4) if least <= step <= most]
+    steps = steps if len(steps) > 1 else [least, most]
+    ticks = [(math.asinh(step), f"{step:.3g}") for step in steps]
+    return _Scale({}, math.asinh(least), math.asinh(most), ticks)
 
 
 def _told(block: Block, measure: str) -> list[CenteringRun]:
@@ -180,18 +198,16 @@ def _has(run: CenteringRun | None, measure: str) -> bool:
 
 
 def _values(block: Block, place: int, measure: str, scale: _Scale) -> _Trace:
-    lowest = math.log10(_LEAST) if measure in LOSSES else 0.0
     z = [
         [scale.of(run, measure) if run and _has(run, measure) else math.nan for run in row]
         for row in block.rows
     ]
     return _field(block, place, z) | {
-        "zmin": lowest,
+        "zmin": scale.lowest,
         "zmax": scale.highest,
         "colorscale": [[0, f"rgba({_RED},0.02)"], [1, f"rgba({_RED},{_STRONGEST})"]],
         "text": [_row_words(row, measure) for row in block.rows],
         "showscale": place == 0,
-        "colorbar": _bar(scale, measure),
     }
 
 
@@ -214,13 +230,15 @@ def _bold(words: str, strong: bool) -> str:
 def _short(value: float, measure: str) -> str:
     if measure in LOSSES:
         return f"{value:.3f}"
+    value += 0.0  # no zero has a sign
     return (f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}").replace("-", "−")
 
 
-def _states(block: Block, place: int) -> _Trace:
+def _states(block: Block, place: int, measure: str) -> _Trace:
+    """Where there is no number: why not."""
     kinds = list(_WASH)
     z = [
-        [kinds.index(run.state) if run and run.state in _WASH else math.nan for run in row]
+        [math.nan if run is None or _has(run, measure) else kinds.index(run.state) for run in row]
         for row in block.rows
     ]
     return _field(block, place, z) | {
@@ -228,7 +246,10 @@ def _states(block: Block, place: int) -> _Trace:
         "zmax": len(kinds) - 1,
         "colorscale": _washes(kinds),
         "showscale": False,
-        "text": [[_state_words(run) for run in row] for row in block.rows],
+        "text": [
+            ["" if run is None or _has(run, measure) else _state_words(run) for run in row]
+            for row in block.rows
+        ],
     }
 
 
@@ -243,9 +264,9 @@ def _washes(kinds: list[str]) -> list[list[Any]]:
     return found
 
 
-def _state_words(run: CenteringRun | None) -> str:
-    if run is None or run.state not in SIGNS:
-        return ""
+def _state_words(run: CenteringRun) -> str:
+    if run.state == DONE:
+        return "no value"
     if run.state == RUNNING:
         done = f"{100 * run.step / run.of:.0f} %" if run.of else "running"
         return f"{SIGNS[RUNNING]} {done}"
@@ -289,9 +310,13 @@ def _hover(run: CenteringRun | None) -> str:
     return "<br>".join(lines)
 
 
-def _bar(scale: _Scale, measure: str) -> _Trace:
+def _bar(scale: _Scale, measure: str, domain: list[float]) -> _Trace:
     """The scale of the colours, beside the first block."""
     return {
+        "len": domain[1] - domain[0],
+        "y": domain[0],
+        "yanchor": "bottom",
+        "ypad": 0,
         "thickness": 8,
         "outlinewidth": 0,
         "tickvals": [at for at, _ in scale.ticks],
@@ -312,11 +337,9 @@ def _bar(scale: _Scale, measure: str) -> _Trace:
 def _layout(
     result: CenteringReport | None, found: list[Block], measure: str, chosen: str
 ) -> _Trace:
-    heights = [_ROW * max(len(block.rows), 1) for block in found] or [4 * _ROW]
-    whole, top = sum(heights) + _GAP * (len(heights) - 1), 1.0
     layout: _Trace = {
         "uirevision": measure,
-        "height": whole + _ABOVE + _BELOW,
+        "height": _inside(found) + _ABOVE + _BELOW,
         "margin": {"l": 8, "r": 8, "t": _ABOVE, "b": 8},
         "hovermode": "closest",
         "dragmode": False,
@@ -324,13 +347,30 @@ def _layout(
         "annotations": [],
         "shapes": [],
     }
-    for place, height in enumerate(heights):
-        domain = [max(top - height / whole, 0), top]
-        top -= (height + _GAP) / whole
+    for place, domain in enumerate(_domains(found)):
         layout |= _axes(result, found, place, domain)
         layout["annotations"] += _title(found, place, domain[1])
         layout["shapes"] += _frame(found, place, chosen)
     return layout
+
+
+def _heights(found: list[Block]) -> list[int]:
+    return [_ROW * len(block.rows) for block in found] or [4 * _ROW]
+
+
+def _inside(found: list[Block]) -> int:
+    """Pixels of all blocks with the gaps between them."""
+    heights = _heights(found)
+    return sum(heights) + _GAP * (len(heights) - 1)
+
+
+def _domains(found: list[Block]) -> list[list[float]]:
+    """The share of each block in the height, from the top."""
+    whole, top, domains = _inside(found), 1.0, []
+    for height in _heights(found):
+        domains.append([max(top - height / whole, 0), top])
+        top -= (height + _GAP) / whole
+    return domains
 
 
 def _axes(

@@ -223,7 +223,7 @@ def _ups(
     crosses = any(run.state == DIVERGED for part in parts for run in part)
     found = []
     for place, (low, high) in enumerate(ends):
-        text = labels.get(measure, "loss held out, nats") if place % columns == 0 else ""
+        text = labels.get(measure, "loss, nats") if place % columns == 0 else ""
         if measure in UNITS:
             axis = stretched.axis(min(low, 0.0), max(high, 0.0), UNITS[measure])
         else:

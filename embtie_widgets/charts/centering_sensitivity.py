@@ -173,23 +173,20 @@ def _line_key(one: Sensitivity) -> tuple[str, bool, str]:
 
 
 def _line(group: list[Sensitivity], among: list[Sensitivity]) -> _Trace:
-    """The mean over seeds at each coefficient; of several sizes each has its name at the end."""
+    """The mean over seeds at each coefficient."""
     one, mark = group[0], method_marks([group[0].method])[group[0].method]
     weights = sorted({other.coefficient or 1.0 for other in group})
     at = [[other for other in group if other.coefficient == weight] for weight in weights]
     both = len({other.tied for other in among}) > 1
     tied = {True: ", tied", False: ", untied", None: ""}[one.tied] if both else ""
     thin = both and one.tied
-    sizes = len({other.size for other in among}) > 1
     return {
         "type": "scatter",
         "name": plain(f"{method_words(one.method)}{tied}"),
         "legendgroup": plain(f"{method_words(one.method)}{tied}"),
         "x": [math.log10(weight) for weight in weights],
         "y": stretched.stretched([np.mean([o.value for o in some]) for some in at], _UNIT),
-        "mode": "lines+markers+text",
-        "text": [*[""] * (len(at) - 1), plain(one.size)] if sizes else [],
-        "textposition": "middle right",
+        "mode": "lines+markers",
         "line": {"color": mark.color, "dash": mark.dash, "width": 1.4 if thin else 2.2},
         "marker": {
             "color": mark.color,
@@ -229,10 +226,11 @@ def _printed_line(method: str, printed: list[Published]) -> _Trace:
 
 
 def _weights_layout(known: list[Sensitivity], printed: list[Published]) -> _Trace:
-    shown = [*known, *printed]
-    weights = sorted({one.coefficient or 1.0 for one in shown}) or [1e-4, 1e-1]
-    places = [math.log10(one) for one in weights]
-    high = max((one.value for one in shown if math.isfinite(one.value)), default=1.0)
+    shown = [(one.coefficient or 1.0, one.value) for one in known]
+    shown += [(one.coefficient or 1.0, one.value) for one in printed]
+    weights = sorted({weight for weight, _ in shown}) or [1e-4, 1e-1]
+    places = [math.log10(weight) for weight in weights]
+    high = max((value for _, value in shown if math.isfinite(value)), default=1.0)
     return {
         "uirevision": "coefficients",
         "height": 360,
@@ -242,7 +240,7 @@ def _weights_layout(known: list[Sensitivity], printed: list[Published]) -> _Trac
         "legend": ABOVE | {"tracegroupgap": 0},
         "xaxis": {
             "title": {"text": "coefficient, logarithmic"},
-            "range": [min(places) - 0.4, max(places) + 0.8],
+            "range": [min(places) - 0.4, max(places) + 0.4],
             "tickmode": "array",
             "tickvals": places,
             "ticktext": [rate(one) for one in weights],

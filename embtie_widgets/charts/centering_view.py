@@ -85,6 +85,8 @@ UNITS = {  # of a stretched axis
 }
 HELD_LOSS = "held_loss"
 """The loss on text held out: no curve, a number of each run."""
+HELD_OUT = "text held out"
+"""What a run says that its loss is on, where it says so."""
 _FAINTEST = 0.4  # of the colour, for the smallest coefficient
 METHOD_WORDS = {
     "none": "baseline",
@@ -196,13 +198,23 @@ def number_of(run: CenteringRun, name: str) -> float:
 def measures_of(result: CenteringReport | None) -> list[tuple[str, str]]:
     """Words and name of each number that some run has at its end."""
     runs = () if result is None else result.runs
-    labels = {HELD_LOSS: "loss held out, nats"} | {n: q.label for n, q in QUANTITIES.items()}
+    labels = {HELD_LOSS: f"{final_loss(result)}, nats"}
+    labels |= {name: one.label for name, one in QUANTITIES.items()}
     labels["loss"] = "loss in training, nats"
     return [
         (label, name)
         for name, label in labels.items()
         if any(math.isfinite(number_of(run, name)) for run in runs)
     ]
+
+
+def final_loss(result: CenteringReport | None) -> str:
+    """What the loss of a run is: on text held out, or what a record has in its place."""
+    runs = () if result is None else result.runs
+    if result is not None and result.settings.get("source") == "file":
+        return "recorded loss"
+    batches = any(run.about.get("loss on", HELD_OUT) != HELD_OUT for run in runs)
+    return "loss of the last batches" if batches else "loss on text held out"
 
 
 def measured(result: CenteringReport | None, name: str) -> str:
@@ -224,7 +236,9 @@ def called(run: CenteringRun, among: Iterable[CenteringRun]) -> str:
     weight = f" {rate(run.coefficient)}" if known and run.coefficient is not None else ""
     ties = {one.tied for one in among}
     tied = {True: ", tied", False: ", untied", None: ""}[run.tied] if len(ties) > 1 else ""
-    return f"{method_words(run.method)}{weight}{tied}"
+    alike = [one for one in among if (*one.group, one.lr) == (*run.group, run.lr)]
+    name = f", {run.about['name']}" if len(alike) > 1 and "name" in run.about else ""
+    return f"{method_words(run.method)}{weight}{tied}{name}"
 
 
 def key_of(run: CenteringRun) -> str:
@@ -232,7 +246,8 @@ def key_of(run: CenteringRun) -> str:
     tied = {True: "tied", False: "untied", None: ""}[run.tied]
     weight = "" if run.coefficient is None else f"{run.coefficient:g}"
     seed = "" if run.seed is None else str(run.seed)
-    return "/".join((run.size, tied, run.method, weight, f"{run.lr:g}", seed))
+    named = [str(run.about["name"])] if "name" in run.about else []
+    return "/".join((run.size, tied, run.method, weight, f"{run.lr:g}", seed, *named))
 
 
 def run_of(result: CenteringReport | None, key: str) -> CenteringRun | None:

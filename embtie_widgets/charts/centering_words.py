@@ -95,8 +95,7 @@ def _losses(result: CenteringReport, runs: list[CenteringRun]) -> str:
     verb = "goes on to the end" if len(runs) == 1 else "go on to the end"
     if not known:
         return verb
-    low, high = f"{min(known):.3f}", f"{max(known):.3f}"
-    return f"{verb}, with a loss of {low if low == high else f'{low} to {high}'}"
+    return f"{verb}, with a loss of {_range(known)}"
 
 
 def _compared(result: CenteringReport, base: CenteringRun, rivals: list[CenteringRun]) -> str:
@@ -148,24 +147,35 @@ def _apart(result: CenteringReport, base: CenteringRun) -> bool:
 
 
 def _sensitivities(result: CenteringReport, base: CenteringRun) -> str:
-    """The sensitivity of the baseline against the least of the others."""
+    """The sensitivity of the baseline against the least of the others, over all sizes."""
     alike = [
         one
         for one in result.sensitivity
-        if (one.size, one.tied, one.seed) == (base.size, base.tied, base.seed)
-        and math.isfinite(one.value)
+        if (one.tied, one.seed) == (base.tied, base.seed) and math.isfinite(one.value)
     ]
-    own = next((one for one in alike if one.method == "none"), None)
-    if own is None:
+    own = {one.size: one for one in alike if one.method == "none"}
+    others = [
+        one
+        for one in alike
+        if one.method != "none" and one.size in own and one.rates == own[one.size].rates
+    ]
+    best = min(others, key=lambda one: (one.size != base.size, one.value), default=None)
+    if best is None or base.size not in own:
         return ""
-    others = [one for one in alike if one.method != "none" and one.rates == own.rates]
-    if not others:
-        return ""
-    best = min(others, key=lambda one: one.value)
+    line = [
+        one for one in others if (one.method, one.coefficient) == (best.method, best.coefficient)
+    ]
+    before = _range([own[one.size].value for one in line])
     return (
-        f"Away from the best of {len(own.rates)} rates the loss is on average {own.value:.3f} nats "
-        f"higher without a method, {best.value:.3f} with {method_words(best.method)}."
+        f"Away from the best of {len(own[base.size].rates)} rates the loss is on average {before} "
+        f"nats higher without a method, {_range([one.value for one in line])} with "
+        f"{method_words(best.method)}{', by size' if len(line) > 1 else ''}."
     )
+
+
+def _range(values: list[float]) -> str:
+    low, high = f"{min(values):.3f}", f"{max(values):.3f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _standing(result: CenteringReport) -> str:
