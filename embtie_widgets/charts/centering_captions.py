@@ -164,6 +164,10 @@ def _on_printed(result: CenteringReport) -> str:
     )
 
 
+def _sentence(facts: list[str]) -> str:
+    return "; ".join(fact for fact in facts if fact) + "."
+
+
 # For the command line.
 
 
