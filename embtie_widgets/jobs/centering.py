@@ -61,7 +61,7 @@ def look_up(request: CenteringRequest) -> CenteringReport | None:
     kept: CenteringReport | None = recall(entry_key(request, plan.hashes))
     if kept is not None:
         return kept
-    sweep = _Sweep(request, plan, place())
+    sweep = _Sweep(request, plan, Place())
     return None if sweep.missing else sweep.carried_out()
 
 
@@ -93,6 +93,7 @@ class _Sweep:
         self._effects: tuple[Effect, ...] = ()
         self._notes = [note for note in (too_short(plan.held, request.length),) if note]
         self._where: dict[int, str] = {}
+        self._errors: list[tuple[str, str]] = []
         self._show = Pictures(progress, lambda _number: self._so_far())
         self._initial_loss = math.log(len(plan.rows.tokens) + request.extra_rows)
         self.missing = [task for task in self._tasks if not self._is_known(task)]
@@ -102,6 +103,7 @@ class _Sweep:
         if self.missing:
             hand_on(self._progress, self._so_far())
             self._carry_out()
+            self._raise_if_none()
         self._effects = effects_of(
             self._request, self._plan, self._tasks, self._runs, self._progress
         )
@@ -122,8 +124,9 @@ class _Sweep:
     def ended(self, number: int, store: RunStore | None, error: EmbtieError | None) -> None:
         """A cell has come to its end, or failed."""
         if store is None:
-            reason = "" if error is None else str(error)
-            self._runs[number] = replace(self._runs[number], state=FAILED, reason=reason)
+            error = error or EmbtieError("Nothing is known of this run.", "Run it again.")
+            self._errors.append((error.message, error.hint))
+            self._runs[number] = replace(self._runs[number], state=FAILED, reason=str(error))
         else:
             self._take(self._tasks[number], store, self._where.get(number, ""))
         hand_on(self._progress, self._so_far())
@@ -132,12 +135,26 @@ class _Sweep:
         plan, progress = self._plan, self._progress
         if self._place.kind == HERE:
             here = (self.missing, plan.corpus, plan.held, self, progress)
-            work = work_of(self._request) if len(self.missing) == len(self._tasks) else None
-            timed(work, lambda: cells.here(*here), hint=_SMALLER)
+            timed(
+                work_of(self._request),
+                lambda: cells.here(*here),
+                hint=_SMALLER,
+                tells=self._all_trained,
+            )
             return
         from embtie_widgets.jobs.cluster import on_cluster  # slow to import
 
         on_cluster(self.missing, plan.corpus, plan.held, self, progress, self._place)
+
+    def _all_trained(self) -> bool:
+        """Whether all of the work was done just now, and to its end."""
+        whole = all(run.state == DONE for run in self._runs)
+        return whole and len(self.missing) == len(self._tasks)
+
+    def _raise_if_none(self) -> None:
+        """The error itself, where every cell has failed, and all with the same."""
+        if all(run.state == FAILED for run in self._runs) and len(set(self._errors)) == 1:
+            raise EmbtieError(*self._errors[0])
 
     def _is_known(self, task: CellTask) -> bool:
         self._progress("looking for finished runs", task.number, len(self._tasks))

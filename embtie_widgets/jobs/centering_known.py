@@ -6,7 +6,7 @@ have been removed since.
 
 import hashlib
 
-from embtie_widgets.jobs.cache import keep, recall
+from embtie_widgets.jobs.cache import MEASURES, keep, recall
 from embtie_widgets.jobs.cells import CellTask
 from embtie_widgets.jobs.training_plan import Plan
 from embtie_widgets.jobs.training_runs import run_key
@@ -26,5 +26,5 @@ def remember(task: CellTask, plan: Plan, run: CenteringRun) -> None:
 
 def _key(task: CellTask, plan: Plan) -> str:
     """Of all that decides what is kept."""
-    parts = ("a cell", run_key(task.spec, plan.corpus), plan.held.sha256)
+    parts = ("a cell", str(MEASURES), run_key(task.spec, plan.corpus), plan.held.sha256)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -5,6 +5,7 @@ its end.  The runs are those of `jobs/training_runs.py`: what another panel or a
 has trained is taken from there, so that another map or a further factor costs no more than it must.
 """
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -124,10 +125,12 @@ class _Growing:
         return self._so_far(f"{store.done:,} of {self._request.steps:,} steps of the {name} model")
 
     def _held_loss(self, spec: RunSpec, store: RunStore) -> float | None:
-        """Nats per token on the text held out; a note where it is too short."""
+        """Nats per token on the text held out; a note where it is too short, None for a run that
+        has diverged too."""
         note = too_short(self._plan.held, spec.config.length)
         self._notes += [note] if note else []
-        return held_loss(spec, store, self._plan.held, self._progress)
+        loss = held_loss(spec, store, self._plan.held, self._progress)
+        return None if loss is None or math.isnan(loss) else loss
 
     def _nearness(self, factor: float, untied: Checkpoint, last: Checkpoint) -> dict[str, Nearness]:
         request = self._request

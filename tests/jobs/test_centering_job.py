@@ -4,9 +4,11 @@ import errno
 import math
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,15 @@ import torch
 
 import embtie_widgets as ew
 from embtie_widgets.errors import Cancelled, EmbtieError, Interrupted
-from embtie_widgets.jobs import training_runs
+from embtie_widgets.jobs import cells, centering, training_runs
+from embtie_widgets.jobs.cells import CellTask, Listener
 from embtie_widgets.jobs.centering import look_up
 from embtie_widgets.jobs.centering_plan import name_of, spec_of, tasks_of
+from embtie_widgets.jobs.places import Place, place_of
 from embtie_widgets.jobs.training_plan import Plan, open_plan
 from embtie_widgets.jobs.training_runs import Paced, run_key
 from embtie_widgets.measures.centering import soft_cap
+from embtie_widgets.progress import Progress
 from embtie_widgets.requests import CenteringRequest, CorpusRef
 from embtie_widgets.results.centering import (
     CURVES,
@@ -33,6 +38,7 @@ from embtie_widgets.results.centering import (
     CenteringRun,
 )
 from embtie_widgets.results.storage import from_bytes, to_bytes
+from embtie_widgets.training.corpus import Corpus
 from embtie_widgets.training.run_store import RunStore
 from embtie_widgets.training.runs import load_trained
 from tests.jobs.lens_models import words
@@ -276,10 +282,21 @@ def test_a_fault_of_our_own_fails_its_cell_without_details(
     request_: CenteringRequest, monkeypatch: pytest.MonkeyPatch, logged_faults: list[str]
 ) -> None:
     failing(monkeypatch, "none", RuntimeError("/secret/path"))
-    found = ew.run(replace(request_, methods=("none",), rates=(7e-3,), tying=("tied",)))
+    asked = replace(request_, methods=("none", "sgd"), rates=(7e-3,), tying=("tied",))
+    failed, other = ew.run(asked).runs
     assert logged_faults.pop() == "a job failed"
-    assert found.runs[0].state == FAILED
-    assert "secret" not in found.runs[0].reason
+    assert (failed.state, other.state) == (FAILED, DONE)
+    assert "secret" not in failed.reason
+
+
+def test_what_is_wrong_with_every_cell_is_told_as_an_error(
+    request_: CenteringRequest, tmp_path: Path
+) -> None:
+    text = tmp_path / "short.txt"
+    text.write_text(words(20))
+    with pytest.raises(EmbtieError, match="one window of length 128 needs 129") as raised:
+        ew.run(replace(request_, corpus=CorpusRef(str(text)), length=128))
+    assert raised.value.hint
 
 
 def test_a_full_disk_ends_the_sweep(
@@ -419,6 +436,38 @@ def test_what_was_trained_on_the_bundled_text_is_looked_up(
     assert trained == ["micro untied none at 0.003, seed 0"]
     assert look_up(replace(ours, rates=(1e-3, 3e-3))) is None
     assert look_up(request_) is None  # a visitor is told of no text but ours
+
+
+def test_elsewhere_the_same_cells_come_back_in_any_order(
+    request_: CenteringRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def elsewhere(
+        tasks: list[CellTask], corpus: Corpus, held: Corpus, listener: Listener, progress: Progress,
+        place: Place,
+    ) -> None:  # fmt: skip
+        """Two at once, the first one twice since its worker is lost."""
+        for task in tasks:
+            listener.started(task.number, f"worker {task.number}")
+        listener.grown(0, [{"step": 1, "loss": 5.0}], 1)
+        listener.started(0, "worker 9")
+        for task in reversed(tasks):
+            listener.ended(task.number, cells.carry_out(task, corpus, held), None)
+
+    far = ModuleType("cluster")
+    far.on_cluster = elsewhere  # type: ignore[attr-defined]
+    asked = replace(request_, methods=("none", "mu-loss"), tying=("tied",), rates=(6e-3,))
+    ear = Ear()
+    with monkeypatch.context() as patch:
+        patch.setattr(Paced, "__call__", lambda self, grown: self._act(grown))
+        patch.setitem(sys.modules, "embtie_widgets.jobs.cluster", far)
+        patch.setattr(centering, "place", lambda: place_of("local:2"))
+        found = ew.run(asked, progress=ear)
+    assert [run.about["where"] for run in found.runs] == ["worker 9", "worker 1"]
+    assert [run.method for run in found.runs] == ["none", "mu-loss"]
+    assert found.settings["ran on"] == "2 worker processes on this machine"
+    assert any(part.progress == "0 of 2 runs, 2 under way" for part in ear.parts)
+    more = ew.run(replace(asked, rates=(1e-3, 6e-3)))
+    assert pick(more, method="none", lr=6e-3).loss == found.runs[0].loss
 
 
 def test_a_shared_page_refuses_a_sweep_of_too_many_steps(
