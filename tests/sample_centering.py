@@ -82,7 +82,7 @@ def curves_of(method: str, lr: float, tied: bool, seed: int, last: int, ends: bo
     mu = mu * (part != "mu-centering")
     mean = 3.0 * 600 * lr * pull * _MEAN.get(part, 0.5) * share**1.3
     hurt = _HURT.get(part, 0.5) * pull * np.maximum(mean - 60, 0) / 250
-    late = 0.02 * (1 + abs(np.log10(lr / 1e-2))) ** 2
+    late = 0.02 * (1 + abs(np.log10(max(lr, 1e-4) / 1e-2))) ** 2
     loss = 3.4 + late + (INITIAL - 3.4) * np.exp(-at / 40) + hurt + noise
     if ends and last:
         loss[-1] = np.nan

@@ -38,13 +38,12 @@ _Trace = dict[str, Any]
 def spec(result: CenteringReport | None, view: View = _USUAL) -> dict[str, Any]:
     """The curves in plotly's terms: "data", "layout", and "narrow" for a narrow box."""
     runs, names = side_by_side(result, view), drawn(result, view)
-    traces = [
-        trace
+    curves = [
+        [trace for run in runs for trace in _traces(runs, run, name, place, view)]
         for place, name in enumerate(names)
-        for trace in (
-            _nothing(place),
-            *(trace for run in runs for trace in _traces(runs, run, name, place, view)),
-        )
+    ]
+    traces = [
+        trace for place, some in enumerate(curves) for trace in some or [_nothing(place, names)]
     ]
     legend = tuple(f"{look_of(run, runs).glyph} {called(run, runs)}" for run in runs)
     facets = Facets(len(names), 2 if len(names) > 1 else 1, legend)
@@ -78,10 +77,10 @@ def drawn(result: CenteringReport | None, view: View) -> list[str]:
 # Curves.
 
 
-def _nothing(place: int) -> _Trace:
+def _nothing(place: int, names: list[str]) -> _Trace:
     """Axes that nothing stands on are not drawn."""
     axis = suffix(place)
-    empty = {"type": "scatter", "x": [], "y": [], "showlegend": False}
+    empty = {"type": "scatter", "name": names[place], "x": [], "y": [], "showlegend": False}
     return empty | {"xaxis": f"x{axis}", "yaxis": f"y{axis}"}
 
 

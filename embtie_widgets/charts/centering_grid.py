@@ -180,11 +180,11 @@ def _of_losses(known: list[tuple[CenteringRun, float]]) -> _Scale:
 
 def _of_magnitudes(known: list[float]) -> _Scale:
     """From the least of them; from 0 where they hardly differ."""
-    least, most = (min(known), max(known)) if known and max(known) else (0.0, 1.0)
+    least, most = min(known, default=0.0), max(known, default=0.0) or 1.0
     least = 0.0 if most < _ALIKE * least else least
     steps = [step for step in (0.0, 1.0, 10.0, 100.0, 1e3, 1e4) if least <= step <= most]
     steps = steps if len(steps) > 1 else [least, most]
-    ticks = [(math.asinh(step), f"{step:.3g}") for step in steps]
+    ticks = [(math.asinh(step), f"{step:.4g}") for step in steps]
     return _Scale({}, math.asinh(least), math.asinh(most), ticks)
 
 

@@ -166,6 +166,20 @@ def test_a_figure_is_as_wide_as_its_box_also_when_that_changes_or_was_hidden(
 
 
 @pytest.mark.browser
+def test_in_a_narrow_box_a_figure_takes_its_narrow_layout(open_page: OpenPage) -> None:
+    browser = open_page()
+    browser.page.add_style_tag(content="#w { width: 640px }")
+    browser.mount(PlotFigure(templates(), {**spec(1), "narrow": {"height": 500}}))
+    until_level(browser, 1)
+    height = f"{DRAWN}._fullLayout.height"
+    assert browser.page.evaluate(height) == 300
+    browser.page.evaluate("document.querySelector('#w').style.width = '380px'")
+    browser.until(lambda: browser.page.evaluate(height) == 500)
+    browser.page.evaluate("document.querySelector('#w').style.width = '700px'")
+    browser.until(lambda: browser.page.evaluate(height) == 300)
+
+
+@pytest.mark.browser
 def test_a_zoom_stays_while_its_axis_does(open_page: OpenPage) -> None:
     browser = open_page()
     one = PlotFigure(templates(), spec(1, uirevision="a", xaxis={"range": [0, 2]}))

@@ -1,0 +1,215 @@
+"""What a sweep says in words: honest, with its numbers, and in every state."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embtie_widgets.charts import centering as chart
+from embtie_widgets.results.centering import CenteringReport, CenteringRun, Effect
+from tests.sample_centering import (
+    INITIAL,
+    RATES,
+    REASON,
+    every_state,
+    growing,
+    one_rate,
+    recorded,
+    report,
+    run,
+    waiting,
+)
+
+
+def changed(made: CenteringReport, method: str, **new: Any) -> CenteringReport:
+    """The report with other facts of the runs of a method."""
+    runs = tuple(replace(one, **new) if one.method == method else one for one in made.runs)
+    return replace(made, runs=runs)
+
+
+def calm(**settings: Any) -> CenteringReport:
+    """One rate at which nothing parts."""
+    return report((1e-2,), methods=("none", "mu-centering", "z-loss"), **settings)
+
+
+def test_a_run_that_diverges_is_told_with_its_step_and_what_the_others_reach() -> None:
+    said = chart.headline(report())
+    assert said.startswith(
+        "At a learning rate of 0.3 the baseline diverges at step 200; μ-centering, μ-loss, z-loss "
+        "and soft-cap go on to the end, with a loss of 3.562 to 3.668."
+    )
+    assert "1.362 nats higher without a method, 0.053 with μ-centering" in said
+
+
+def test_a_loss_that_parts_is_told_with_the_distance_and_what_has_grown() -> None:
+    said = chart.headline(one_rate())
+    assert "the baseline ends with a loss of 3.999, 0.48 nats above μ-centering with 3.519" in said
+    assert "mean logit has run to 180, while the logits of a position spread by 3.74" in said
+    assert "common to all tokens" in said
+
+
+def test_where_nothing_parts_it_says_so_and_that_it_takes_a_longer_run() -> None:
+    made = calm()
+    quiet = made.runs[0].numbers | {"logit_mean": -2.0}
+    said = chart.headline(changed(made, "none", numbers=quiet))
+    assert "all methods end within 0.000 nats of one another, at about 3.46" in said
+    assert "mean row has a length of 6.03, its mean logit is −2" in said
+    assert "Nothing diverges here; that takes a longer run" in said
+    assert "100,000 steps" in said
+    assert "common to all tokens" not in said
+
+
+def test_of_a_recorded_sweep_it_is_not_said_that_it_should_be_longer() -> None:
+    made = calm(source="file")
+    quiet = made.runs[0].numbers | {"logit_mean": -2.0}
+    assert "longer run" not in chart.headline(changed(made, "none", numbers=quiet))
+
+
+def test_a_large_mean_is_told_even_where_the_loss_does_not_part() -> None:
+    said = chart.headline(calm())
+    assert "within 0.000 nats" in said
+    assert "has run to 18, while" in said
+
+
+def test_a_rival_that_is_worse_than_the_baseline_is_told() -> None:
+    said = chart.headline(changed(calm(), "z-loss", loss=3.9))
+    assert "the baseline ends with a loss of 3.459, no worse than the best of the others" in said
+    assert "z-loss ends with 3.900" in said
+
+
+def test_many_runs_are_counted_not_named() -> None:
+    made = report((0.3,), coefficients=(1e-7, 1e-4, 1e-1))
+    assert "diverges at step 200; 8 of the 9 runs go on to the end" in chart.headline(made)
+
+
+def test_untied_runs_speak_before_tied_ones_and_sizes_are_named() -> None:
+    made = report(tying=(True, False), sizes=("nano", "small"))
+    said = chart.headline(made)
+    assert said.startswith("At a learning rate of 0.3 (nano, untied) the baseline diverges")
+    assert said.endswith("0.053 with μ-centering, by size.")
+
+
+def test_sensitivities_over_other_rates_are_not_compared() -> None:
+    made = report()
+    fewer = tuple(
+        replace(one, rates=one.rates[:3]) if one.method != "none" else one
+        for one in made.sensitivity
+    )
+    assert "Away from the best" not in chart.headline(replace(made, sensitivity=fewer))
+
+
+def test_a_training_says_how_far_it_is_before_any_run_has_ended() -> None:
+    begun = tuple(map(waiting, one_rate().runs))
+    made = replace(one_rate(), runs=begun, sensitivity=(), progress="step 3 of 300 of run 1 of 5")
+    assert chart.headline(made) == "In training: step 3 of 300 of run 1 of 5."
+    assert chart.headline(replace(made, progress="")) == "No run has ended yet."
+
+
+def test_without_a_baseline_the_best_run_is_told() -> None:
+    said = chart.headline(report(methods=("mu-loss", "mu-centering")))
+    assert said.startswith("Of 10 runs the best, μ-loss at 0.01, ends with a loss of 3.459.")
+    alone = replace(one_rate(), runs=(run("recorded", 1e-2, seed=None),), sensitivity=())
+    assert "recorded at 0.01 ends with a loss of" in chart.headline(alone)
+    assert "its mean row has a length of" in chart.headline(alone)
+
+
+def movers(lengths: dict[str, tuple[float, float]]) -> CenteringReport:
+    """Runs whose mean row goes from one length to another."""
+
+    def made(method: str, ends: tuple[float, float]) -> CenteringRun:
+        one = run(method, 1e-2)
+        return replace(one, curves=one.curves | {"mu_output": np.linspace(*ends, 30)})
+
+    runs = tuple(made(method, ends) for method, ends in lengths.items())
+    return replace(one_rate(), runs=runs, sensitivity=(), effects=())
+
+
+def test_who_moves_the_mean_row_and_who_does_not() -> None:
+    ends = {"none": (0.03, 6.0), "coupled-adam": (0.03, 0.0301), "sgd": (0.03, 0.03)}
+    assert chart.headline(movers(ends)) == (
+        "The length of the mean row goes from 0.03 to 6 with Adam, and stays at 0.0301 with "
+        "Coupled Adam and at 0.03 with plain SGD."
+    )
+    moved = movers(ends | {"coupled-adam": (0.03, 0.09)})
+    assert "from 0.03 to 6 with Adam and from 0.03 to 0.09 with Coupled Adam" in chart.headline(
+        moved
+    )
+
+
+def test_failed_and_missing_runs_are_told_with_their_reason() -> None:
+    said = chart.cautions(every_state())
+    assert said[0] == f"1 of 25 runs failed (soft-cap at 0.003): {REASON}"
+    assert said[1] == "1 of 25 runs is missing."
+    assert chart.cautions(report()) == []
+
+
+def test_a_sensitivity_with_gaps_is_warned_of() -> None:
+    assert [one for one in chart.cautions(recorded()) if "sensitivity of z-loss leaves out" in one]
+
+
+def test_a_best_rate_at_an_end_of_the_sweep_is_warned_of() -> None:
+    made = report(RATES[1:])
+    (said,) = chart.cautions(made)
+    assert said.startswith("The best rate of baseline, μ-centering")
+    assert "a better one may lie beyond" in said
+
+
+def test_what_one_subtraction_changes_is_told_with_its_size() -> None:
+    said = chart.effects(report())
+    assert said[0].startswith("Untied, without cap: no probability changes by more than 3e-16")
+    assert said[1].startswith("Untied, with cap: probabilities change by up to 0.04")
+    assert said[2].startswith("Tied, without cap: probabilities change by up to 0.21")
+    small = Effect("none", False, True, 1e-7, 0.0, 1.0, "It does.")
+    assert "change by up to 1e-07" in chart.effects(replace(report(), effects=(small,)))[0]
+
+
+def test_captions_say_what_the_charts_rest_on() -> None:
+    made = report()
+    said = chart.caption(made)
+    for words in ("Learning rate 0.3", "300 steps of 8 × 128 tokens", "cap 30", "before any cap",
+                  "finely dotted over all stored rows", "✕ where a run diverged"):  # fmt: skip
+        assert words in said
+    assert "centred every 4 steps" in chart.caption(report(interval=4))
+    assert "cap" not in chart.caption(report(methods=("none", "z-loss"))).replace("any cap", "")
+    assert "▶ in training" in chart.grid_caption(growing())
+    assert "magnitude" in chart.grid_caption(made, "mu_output")
+    assert "one seed each" in chart.rates_caption(made)
+    assert "mean over 2 seeds" in chart.rates_caption(report(seeds=(0, 1)))
+
+
+def test_a_loss_is_called_by_what_it_is_of() -> None:
+    assert chart.rates_caption(report()).startswith("Loss on text held out at the end")
+    assert chart.rates_caption(recorded()).startswith("Recorded loss at the end")
+    batches = tuple(replace(one, about={"loss on": "its last batches"}) for one in report().runs)
+    assert chart.rates_caption(replace(report(), runs=batches)).startswith(
+        "Loss of the last batches"
+    )
+
+
+def test_for_how_much_a_loss_counts_is_said() -> None:
+    assert f"no more than {INITIAL:.2f}" in chart.sensitivity_caption(report())
+    open_ended = tuple(replace(one, initial_loss=np.nan) for one in report().sensitivity)
+    said = chart.sensitivity_caption(replace(report(), sensitivity=open_ended))
+    assert "a loss counts as it is, however large" in said
+    assert "nan" not in said
+    assert "for the same size" in chart.sensitivity_caption(recorded())
+
+
+@pytest.mark.parametrize("made", [report, one_rate, growing, every_state, recorded])
+def test_the_command_line_gets_a_line_for_each_run(made: Any) -> None:
+    result = made()
+    said = chart.text(None, result)
+    sizes = tuple({one.size for one in result.runs})
+    assert sum(line.strip().startswith(sizes) for line in said.splitlines()) == len(result.runs)
+    assert chart.headline(result) in said
+    assert "nan" not in said.lower().split()
+    assert all(f"note: {note}" in said for note in result.notes)
+
+
+def test_the_command_line_lists_the_sensitivities() -> None:
+    said = chart.text(None, report())
+    one = report().sensitivity[0]
+    assert (
+        f"{one.value:.4f}  nano, untied, baseline, seed 0, best {one.best_loss:.4f} at 0.01" in said
+    )
