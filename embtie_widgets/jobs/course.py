@@ -2,7 +2,7 @@
 
 from embtie_widgets.progress import Progress
 
-_STEPS = ("training", "following")
+STEPS = ("training", "following")
 
 
 class Course:
@@ -16,7 +16,7 @@ class Course:
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Where one of the runs is; a stage of steps names it, as in "training tied"."""
         doing, _, name = stage.partition(" ")
-        if doing not in _STEPS or self._runs < 2:
+        if doing not in STEPS or self._runs < 2:
             self._progress(stage, done, total)
             return
         if name not in self._begun:

@@ -20,7 +20,7 @@ SPREAD_KINDS = ("centering",)
 """The kinds of request that are made of runs which can be spread over workers."""
 MOST_WORKERS = 256
 _LOCAL = re.compile(r"local(?::([0-9]{1,4}))?", re.ASCII)
-_SCHEDULER = re.compile(r"(?:(tcp|tls|ws|wss|ucx)://)?([\w.-]+|\[[0-9a-fA-F:.]+\]):([0-9]{1,5})/?")
+_SCHEDULER = re.compile(r"(?:(tcp|tls|ws|wss)://)?([\w.-]+|\[[0-9a-fA-F:.]+\]):([0-9]{1,5})/?")
 
 
 @dataclass(frozen=True)

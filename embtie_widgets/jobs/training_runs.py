@@ -45,7 +45,7 @@ MOST_BYTES = 2**31
 _POLL_SECONDS = 0.2
 _PICTURE_SECONDS = 0.5
 _WORTH = 5  # a picture takes at most one part in so many of the time
-_GONE = ".gone"
+_GONE, _ARRIVING = ".gone", ".arriving"
 _FULL, _LITTLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), 2**26
 
 
@@ -74,6 +74,44 @@ def run_of(
 def known_run(spec: RunSpec, corpus: Corpus) -> RunStore | None:
     """The run if it has been trained to its end, else None; nothing is waited for."""
     return finished(run_folder(spec, corpus), spec.config)
+
+
+def take_in(
+    key: str, spec: RunSpec, unpack: Callable[[Path], None], progress: Progress = silent
+) -> RunStore:
+    """A run that was finished elsewhere, whole under its name or not at all.
+
+    `unpack` writes it into a folder that is not there yet; it is not called for a run that lies
+    here already.
+    """
+    folder = runs_folder() / key
+    while True:
+        store = finished(folder, spec.config)
+        if store is not None:
+            return store
+        with _lock(folder) as lock:
+            if lock.is_locked:
+                return _taken_in(folder, spec, unpack)
+        progress(f"waiting for {spec.name}", 0, 1)
+
+
+def _taken_in(folder: Path, spec: RunSpec, unpack: Callable[[Path], None]) -> RunStore:
+    """The lock is held, which is that of the arriving folder too."""
+    prune_runs(folder.parent, MOST_BYTES, folder)
+    arriving = folder.with_suffix(_ARRIVING)
+    try:
+        shutil.rmtree(arriving, ignore_errors=True)
+        unpack(arriving)
+        if finished(arriving, spec.config) is None:
+            raise EmbtieError(f"The run '{spec.name}' has arrived damaged.", "Run it again.")
+        if folder.exists():
+            _remove(folder)
+        arriving.rename(folder)
+    except OSError as error:
+        raise _not_kept(spec.name, folder, error) from error
+    finally:
+        shutil.rmtree(arriving, ignore_errors=True)
+    return RunStore.open(folder)
 
 
 def run_folder(spec: RunSpec, corpus: Corpus) -> Path:
