@@ -52,7 +52,7 @@ def geometry_changes(before: PairGeometry, after: PairGeometry) -> list[Change]:
         if name in then and then[name][key] is not None
     ]
     then, now = before.numbers(), after.numbers()
-    shapes = {"isotropy": "isotropy", "mean row over mean row length": "mean_share"}
+    shapes = {"isotropy": "isotropy", "share of the mean vector": "mean_share"}
     found += [
         _change(what, name, then, now, key)
         for what, key in shapes.items()
@@ -65,11 +65,11 @@ def geometry_changes(before: PairGeometry, after: PairGeometry) -> list[Change]:
 def norms_changes(before: PairNorms, after: PairNorms) -> list[Change]:
     """Correlations of norm and frequency, those of the norms of two matrices, and mean norms."""
     found = [
-        Change("Spearman, norm and frequency", name, one.spearman, after.matrices[name].spearman)
+        Change("Spearman with frequency", name, one.spearman, after.matrices[name].spearman)
         for name, one in before.matrices.items()
     ]
     found += [
-        Change("Pearson, their norms", names, one.pearson, after.between[names].pearson)
+        Change("Pearson of the norms", names, one.pearson, after.between[names].pearson)
         for names, one in before.between.items()
     ]
     then, now = ({n: one.norm for n, one in side.matrices.items()} for side in (before, after))
@@ -109,7 +109,7 @@ def geometry_reach(after: PairGeometry) -> str:
         )
         parts.append(f"CKA cannot, which takes column means off by definition; {rest}.")
     if after.matrices:
-        parts.append("Isotropy and the mean row are always of the matrix as it is, so they can.")
+        parts.append("Isotropy and the share of the mean vector can, which are never of centred columns.")
     return " ".join(parts)
 
 

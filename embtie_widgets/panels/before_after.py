@@ -76,9 +76,7 @@ class BeforeAfter:
         said = f"<p>{escape(self._reach(after))}</p>"
         if before is None:
             return f"{said}<p class='ep-quiet'>{_FLIP}</p>"
-        head = ["", "as stored", "centred", "change"]
-        rows = [_row(change) for change in self._changes(before, after)]
-        return said + table(head, rows, "before and after centring")
+        return said + _tables(self._changes(before, after))
 
 
 def centred_words(request: Any) -> str:
@@ -86,11 +84,35 @@ def centred_words(request: Any) -> str:
     return ", output matrices without their mean row" if request.mu_centered else ""
 
 
-def _row(change: Change) -> list[str]:
-    dots = "".join(_dot(name) for name in change.of.split(", "))
-    of = escape(label(change.of.replace(", ", " and ")))
-    name = f"{dots}{of} <small>{escape(change.what)}</small>"
-    return [name, _shown(change.before), _shown(change.after), _difference(change.difference)]
+def _tables(changes: Sequence[Change]) -> str:
+    """One table for comparisons, one for matrices, one for two matrices: a column a measure."""
+    found = []
+    for kind in dict.fromkeys(map(_kind, changes)):
+        cells = {(one.of, one.what): _cell(one) for one in changes if _kind(one) == kind}
+        rows, columns = (list(dict.fromkeys(key)) for key in zip(*cells, strict=True))
+        body = [[_named(of), *(cells.get((of, what), "–") for what in columns)] for of in rows]
+        head = ["as stored → centred", *map(escape, columns)]
+        found.append(table(head, body, f"before and after centring, by {kind}"))
+    return "".join(found)
+
+
+def _kind(change: Change) -> str:
+    if "->" in change.of:
+        return "comparison"
+    return "two matrices" if "," in change.of else "matrix"
+
+
+def _named(of: str) -> str:
+    dots = "".join(map(_dot, of.split(", ")))
+    return f"{dots}{escape(label(of.replace(', ', ' and ')))}"
+
+
+def _cell(change: Change) -> str:
+    """Both numbers and what lies between; one where they are the same."""
+    if abs(change.difference) <= _ROUNDING:
+        return f"{_shown(change.after)} <small>unchanged</small>"
+    both = f"{_shown(change.before)} → {_shown(change.after)}"
+    return f"{both} <small>{_signed(change.difference)}</small>"
 
 
 def _dot(name: str) -> str:
@@ -102,11 +124,9 @@ def _shown(value: float) -> str:
     return number(value if value == value else None)  # NaN, of which nothing is known
 
 
-def _difference(value: float) -> str:
+def _signed(value: float) -> str:
     if value != value:
-        return number(None)
-    if abs(value) <= _ROUNDING:
-        return "none"
+        return ""
     if abs(value) < _LEAST:
-        return "below 0.001"
+        return "by less than 0.001"
     return f"+{number(value)}" if value > 0 else number(value)
