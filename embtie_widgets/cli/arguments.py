@@ -62,6 +62,12 @@ def _add_run(add: Add) -> None:
         metavar="FOLDER",
         help="write request.json, result.json, a table (.csv) and figure.html into this folder",
     )
+    running.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="where the runs of a sweep are trained: a Dask scheduler (tcp://host:8786), 'local:4' "
+        "for four processes of this machine, or 'here'",
+    )
     running.set_defaults(command=run)
 
 

@@ -7,8 +7,10 @@ from embtie_widgets.charts.groups import group_text
 from embtie_widgets.charts.sentences import on_centring
 from embtie_widgets.cli import files
 from embtie_widgets.cli.line import ProgressLine
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.places import SPREAD_KINDS, use_cluster
 from embtie_widgets.jobs.processors import share_processors
-from embtie_widgets.requests import AlignRequest, read_request
+from embtie_widgets.requests import AlignRequest, Request, read_request
 from embtie_widgets.requests.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Read the request, carry it out, print its numbers and, if asked, write its files."""
     request = read_request(arguments.request)
+    if arguments.cluster is not None:
+        _spread(request, arguments.cluster)
     if arguments.out is not None:
         files.prepare(arguments.out)
     share_processors()
@@ -30,6 +34,17 @@ def run(arguments: argparse.Namespace) -> int:
         written = files.write(arguments.out, request, result)
         print(f"\nWritten to {arguments.out}: {', '.join(written)}")
     return 0
+
+
+def _spread(request: Request, address: str) -> None:
+    """Let the runs of a sweep be carried out there; an EmbtieError for what is none."""
+    if request.kind not in SPREAD_KINDS:
+        raise EmbtieError(
+            f"This request is of the kind '{request.kind}', which is not made of runs that a "
+            "cluster could share.",
+            f"Leave --cluster out, or give a request of the kind {', '.join(SPREAD_KINDS)}.",
+        )
+    use_cluster(address)
 
 
 def describe(request: AlignRequest, result: "PairAlignment") -> str:
