@@ -12,6 +12,7 @@ from torch import Tensor
 from embtie_widgets.jobs.cells import CellTask
 from embtie_widgets.jobs.centering_plan import mean_rows
 from embtie_widgets.jobs.training_plan import Plan
+from embtie_widgets.jobs.training_runs import finished, runs_folder
 from embtie_widgets.measures.centering import effect_of_centering
 from embtie_widgets.measures.means import mean_row
 from embtie_widgets.progress import Progress, silent
@@ -26,11 +27,11 @@ _TOKENS = 1_024  # predictions that are compared
 _WORDS = {
     (False, False): "All logits of a position move by one number, so every probability stays; "
     "what is left is rounding.",
-    (False, True): "The cap comes after the move and bends it, so probabilities change.",
+    (False, True): "A cap of {cap:g} comes after the move and bends it, so probabilities change.",
     (True, False): "The matrix is the input's too: every token is read as another vector, so "
     "probabilities change.",
-    (True, True): "Every token is read as another vector, and the cap bends the move of the "
-    "logits, so probabilities change.",
+    (True, True): "Every token is read as another vector, and a cap of {cap:g} bends the move of "
+    "the logits, so probabilities change.",
 }
 
 
@@ -45,7 +46,7 @@ def effects_of(
     found: list[Effect] = []
     for tied in sorted({task.cell.tied for task in tasks}):
         task = _telling(tasks, runs, tied)
-        store = None if task is None else plan.known(task.spec)
+        store = None if task is None else _store(task, runs[task.number])
         if task is not None and store is not None:
             progress(f"taking the mean row off {task.spec.name}", 0, 1)
             found += _effects(request, plan, task, store, progress)
@@ -59,6 +60,11 @@ def _telling(tasks: list[CellTask], runs: list[CenteringRun], tied: bool) -> Cel
         if task.cell.tied == tied and task.cell.method == NONE and runs[task.number].state == DONE
     }
     return tasks[max(lengths, key=lengths.__getitem__)] if lengths else None
+
+
+def _store(task: CellTask, run: CenteringRun) -> RunStore | None:
+    """Where its model is, if it is still kept; one that came from elsewhere has a name of there."""
+    return finished(runs_folder() / str(run.about.get("key")), task.spec.config)
 
 
 def _effects(
@@ -77,7 +83,7 @@ def _effects(
             method=cell.method,
             tied=cell.tied,
             capped=cap is not None,
-            changes=_WORDS[cell.tied, cap is not None],
+            changes=_WORDS[cell.tied, cap is not None].format(cap=request.cap),
             lr=cell.lr,
             size=cell.size,
             **numbers,
