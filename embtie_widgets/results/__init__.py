@@ -1,6 +1,7 @@
 """What comes of a request: frozen, made of numpy arrays and plain values, never of torch."""
 
 from embtie_widgets.results.alignment import Alignment, PairAlignment
+from embtie_widgets.results.centering import CenteringReport, CenteringRun
 from embtie_widgets.results.checkpoints import CheckpointReport
 from embtie_widgets.results.counts import Counts
 from embtie_widgets.results.drift import Drift, DriftReport
@@ -10,10 +11,13 @@ from embtie_widgets.results.lens import Lens, PairLens
 from embtie_widgets.results.norms import NormFrequency, PairNorms
 from embtie_widgets.results.pair import PairResult, TokenResult
 from embtie_widgets.results.parameters import ParameterReport, Parameters, Printed
+from embtie_widgets.results.scaling import ScaledRun, ScalingReport
 from embtie_widgets.results.tokens import carried, display_token, draws_nothing
 
 __all__ = [
     "Alignment",
+    "CenteringReport",
+    "CenteringRun",
     "CheckpointReport",
     "Counts",
     "Drift",
@@ -31,6 +35,8 @@ __all__ = [
     "ParameterReport",
     "Parameters",
     "Printed",
+    "ScaledRun",
+    "ScalingReport",
     "TokenResult",
     "carried",
     "display_token",
