@@ -4,11 +4,13 @@ Dask decides which worker does which run, starts one anew whose worker has died,
 workers take part.  Whatever it does, each cell ends once here, its run in this machine's store.
 """
 
+import asyncio
 import logging
 import os
 import queue
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from concurrent import futures
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -34,6 +36,7 @@ from embtie_widgets.training.run_store import RunStore
 RETRIES = 2
 CONNECT_SECONDS = 10
 _CLOSE_SECONDS, _FETCH_SECONDS, _POLL_SECONDS = 5, 60, 0.2
+_CALLED_OFF = (asyncio.CancelledError, futures.CancelledError)
 _KEPT = "Finished runs are kept: run it again, and it goes on with the others."
 
 logger = logging.getLogger("embtie.cluster")
@@ -52,31 +55,42 @@ def on_cluster(
     One that fails leaves the others be.  An EmbtieError where the cluster cannot be reached, is of
     another version, or is lost; what has ended by then is kept.
     """
-    if tasks:
-        with _connected(place, progress) as client:
+    if not tasks:
+        return
+    with _connected(place, progress) as client:
+        try:
             _Sweep(client, tasks, listener, progress, place).carry_out(corpus, held)
+        except EmbtieError:
+            raise
+        except (Exception, *_CALLED_OFF):  # what a call fails with that breaks is up to the call
+            if client.status == "running":
+                raise
+            raise _lost() from None
 
 
 @contextmanager
 def _connected(place: Place, progress: Progress) -> Iterator[Client]:
     """A client that does not take the place of one that the user has."""
-    try:
-        _check_certificates(place)
-        where: Any = place.address
-        if place.kind == LOCAL:
-            progress(f"starting {place.words}", 0, 1)
-            where = local_workers(place.workers)
-        progress(f"connecting to {place.words}", 0, 1)
-        client = Client(where, timeout=CONNECT_SECONDS, set_as_default=False)
-    except EmbtieError:
-        raise
-    except Exception as error:  # who answers may be anybody, and say anything
-        raise _unreachable(place, error) from None
-    try:
+    with ExitStack() as stack:
+        try:
+            _check_certificates(place)
+            where: Any = place.address
+            if place.kind == LOCAL:
+                progress(f"starting {place.words}", 0, 1)
+                where = stack.enter_context(local_workers(place.workers))
+            progress(f"connecting to {place.words}", 0, 1)
+            client = Client(where, timeout=CONNECT_SECONDS, set_as_default=False)
+        except EmbtieError:
+            raise
+        except Exception as error:  # who answers may be anybody, and say anything
+            raise _unreachable(place, error) from None
+        stack.callback(_close, client)
         yield client
-    finally:
-        with suppress(OSError, RuntimeError):
-            client.close(timeout=_CLOSE_SECONDS)
+
+
+def _close(client: Client) -> None:
+    with suppress(OSError, RuntimeError, *_CALLED_OFF):
+        client.close(timeout=_CLOSE_SECONDS)
 
 
 def _check_certificates(place: Place) -> None:
@@ -106,7 +120,7 @@ def _unreachable(place: Place, error: BaseException) -> EmbtieError:
 
 
 def _lost() -> Interrupted:
-    return Interrupted("The connection to the cluster's scheduler was lost.", _KEPT)
+    return Interrupted("The cluster's scheduler was lost, or started anew.", _KEPT)
 
 
 @dataclass
@@ -182,22 +196,23 @@ class _Sweep:
         return missing
 
     def _awaited(self, future: "Future[Any]", stage: str) -> Any:
-        while not future.done():
+        """What a task gives that is nothing but asked for."""
+        while not future.done() or (found := self._fetched(future)) is None:
             self._tell(stage)
             with suppress(queue.Empty):
                 self._news.get(timeout=_POLL_SECONDS)
-        if future.status == "error":
-            raise _words(future.exception())
-        return self._fetched(future)
+        return found
 
     def _fetched(self, future: "Future[Any]") -> Any:
-        """What a task gave; an EmbtieError where that is lost with the cluster."""
-        if future.cancelled():
-            raise _lost()
+        """What a task gave that is done; None where it was lost on its way, and is done again."""
+        if future.status == "error":
+            raise _words(future.exception())
         try:
             return future.result(timeout=_FETCH_SECONDS)
-        except OSError:  # a worker has died with it, and Dask does it again
+        except OSError:
             return None
+        except _CALLED_OFF:
+            raise _lost() from None
 
     def _turn(self) -> None:
         """Hear what there is, and take in what has ended."""
@@ -250,8 +265,6 @@ class _Sweep:
 
     def _taken_in(self, cell: _Cell) -> RunStore | None:
         """The run of a task that is done; None where it has to be done again."""
-        if cell.future.status == "error":
-            raise _words(cell.future.exception())
         parcel = self._fetched(cell.future)
         if isinstance(parcel, Refusal):
             raise EmbtieError(parcel.message, parcel.hint)
@@ -259,10 +272,10 @@ class _Sweep:
 
     def _call_off(self) -> None:
         """Workers stop at their next step what nobody waits for."""
-        futures = [cell.future for cell in self._open.values()]
-        with suppress(OSError, RuntimeError):
-            if futures:
-                self._client.cancel(futures)
+        wanted = [cell.future for cell in self._open.values()]
+        with suppress(OSError, RuntimeError, *_CALLED_OFF):
+            if wanted:
+                self._client.cancel(wanted)
 
 
 def _words(fault: BaseException | None) -> EmbtieError:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from distributed.utils import key_split
 
 from embtie_widgets.errors import Cancelled, EmbtieError, Interrupted
 from embtie_widgets.jobs import cluster, training_runs
@@ -105,7 +107,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Two processes with a store of their own, as on other machines."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EMBTIE_CACHE", str(tmp_path_factory.mktemp("there")))
-        with worker_processes(2) as started:
+        with worker_processes(2, guarded=False) as started:
             yield started
 
 
@@ -133,40 +135,6 @@ def made_here(tmp_path: Path) -> Callable[[CellTask], RunStore]:
             torch.set_num_threads(threads)
 
     return train
-
-
-def weights(store: RunStore) -> bytes:
-    return (store.folder / "model.safetensors").read_bytes()
-
-
-def kill_one(workers: LocalCluster) -> None:
-    """The process that is at work dies, and the system does not ask it first."""
-    with Client(workers.scheduler_address, set_as_default=False) as client:
-        busy = [address for address, keys in client.processing().items() if keys]
-        os.kill(client.run(os.getpid, workers=busy[:1])[busy[0]], signal.SIGKILL)
-
-
-def test_a_worker_killed_in_the_middle_costs_no_cell_and_changes_none(
-    workers: LocalCluster, other: Place, made_here: Callable[[CellTask], RunStore]
-) -> None:
-    killed: list[int] = []
-
-    def act(number: int, done: int) -> None:
-        if done >= 3 and not killed:
-            killed.append(number)
-            kill_one(workers)
-
-    heard, tasks = Heard(act), [task_of(number, Slow()) for number in range(5)]
-    on_cluster(tasks, CORPUS, HELD, heard, silent, other)
-    assert heard.ends == Counter(range(5))
-    assert killed
-    assert len(heard.starts) > len(tasks)
-    for task in tasks:
-        store, alone = heard.stores[task.number], made_here(task)
-        assert store is not None
-        assert store.rows() == alone.rows()
-        assert weights(store) == weights(alone)
-        assert store.folder.parent == runs_folder()
 
 
 def test_rows_are_told_while_a_cell_grows(other: Place) -> None:
@@ -269,12 +237,70 @@ def test_worker_processes_of_this_machine_do_the_same(
     workers: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard, stages = Heard(), set()
-    monkeypatch.setattr(cluster, "local_workers", lambda many: workers)
+    monkeypatch.setattr(cluster, "local_workers", lambda many: nullcontext(workers))
     on_cluster(
         [task_of(18)], CORPUS, HELD, heard, lambda *stage: stages.add(stage[0]), place_of("local:2")
     )
     assert heard.stores[18] is not None
     assert "starting 2 worker processes on this machine" in stages
+
+
+def weights(store: RunStore) -> bytes:
+    return (store.folder / "model.safetensors").read_bytes()
+
+
+def kill(address: str, chosen: Callable[[Client], list[str]]) -> list[str]:
+    """The processes of these workers die, and the system does not ask them first."""
+    with Client(address, set_as_default=False) as client:
+        doomed = chosen(client)
+        for process in client.run(os.getpid, workers=doomed).values():
+            os.kill(process, signal.SIGKILL)
+    return doomed
+
+
+def one_at_work(client: Client) -> list[str]:
+    return [address for address, keys in client.processing().items() if keys][:1]
+
+
+def holders_of_the_text(client: Client) -> list[str]:
+    held = client.who_has().items()
+    return [address for key, where in held if key_split(key) == "embtie" for address in where]
+
+
+def test_a_worker_killed_in_the_middle_costs_no_cell_and_changes_none(
+    other: Place, made_here: Callable[[CellTask], RunStore]
+) -> None:
+    killed: list[str] = []
+
+    def act(number: int, done: int) -> None:
+        if done >= 3 and not killed:
+            killed.extend(kill(other.address, one_at_work))
+
+    heard, tasks = Heard(act), [task_of(number, Slow()) for number in range(4)]
+    on_cluster(tasks, CORPUS, HELD, heard, silent, other)
+    assert heard.ends == Counter(range(4))
+    assert len(killed) == 1
+    assert len(heard.starts) > len(tasks)
+    for task in tasks:
+        store, alone = heard.stores[task.number], made_here(task)
+        assert store is not None
+        assert store.rows() == alone.rows()
+        assert weights(store) == weights(alone)
+        assert store.folder.parent == runs_folder()
+
+
+def test_the_text_outlives_the_workers_that_have_it(other: Place) -> None:
+    killed: list[str] = []
+
+    def act(number: int, done: int) -> None:
+        if done >= 3 and not killed:
+            killed.extend(kill(other.address, holders_of_the_text))
+
+    heard = Heard(act)
+    on_cluster([task_of(5, Slow())], CORPUS, HELD, heard, silent, other)
+    assert killed
+    assert heard.ends == Counter([5])
+    assert heard.stores[5] is not None
 
 
 def test_a_lost_scheduler_is_told_and_what_has_ended_is_kept() -> None:
@@ -295,7 +321,7 @@ def test_a_lost_scheduler_is_told_and_what_has_ended_is_kept() -> None:
 
         heard, tasks = Heard(act), [task_of(20), task_of(21, Slow(0.05), steps=200)]
         place = place_of(lost.scheduler_address)
-        with pytest.raises(Interrupted, match="scheduler was lost") as told:
+        with pytest.raises(Interrupted, match="scheduler was lost, or started anew") as told:
             on_cluster(tasks, CORPUS, HELD, heard, silent, place)
         ending[0].join()
     assert "Finished runs are kept" in told.value.hint
