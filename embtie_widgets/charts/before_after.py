@@ -109,7 +109,7 @@ def geometry_reach(after: PairGeometry) -> str:
         )
         parts.append(f"CKA cannot, which takes column means off by definition; {rest}.")
     if after.matrices:
-        parts.append("Isotropy and the share of the mean vector can, which are never of centred columns.")
+        parts.append("Isotropy and the share of the mean vector can: they take no column mean off.")
     return " ".join(parts)
 
 

@@ -66,15 +66,23 @@ __all__ = [
     "text",
 ]
 
+_AXIS, _CAPTION = 60, 90  # pixels below the charts, and of the caption below these
+
 
 def figure(result: CenteringReport, theme: str = "light", view: View | None = None) -> "Figure":
     """The curves as a plain figure with their caption inside, for exports; of a sweep without
     curves the heat map."""
-    if not any(run.curves for run in result.runs):
-        return figures.captioned(grid(result), grid_caption(result), theme, 640, 150, -0.2)
-    view = view or View()
-    drawn, said = spec(result, view), caption(result, view)
-    return figures.captioned(drawn, said, theme, drawn["layout"]["height"] + 120, 150, -0.1)
+    if any(run.curves for run in result.runs):
+        drawn, said = spec(result, view or View()), caption(result, view)
+    else:
+        drawn, said = grid(result), grid_caption(result)
+    height, above = drawn["layout"]["height"], drawn["layout"]["margin"]["t"]
+    inside = height - above - _AXIS
+    whole = figures.captioned(
+        drawn, said, theme, height + _CAPTION, _AXIS + _CAPTION, -_AXIS / inside
+    )
+    whole.update_layout(margin={"t": above})
+    return whole
 
 
 def page(result: CenteringReport, settings: str) -> str:

@@ -41,6 +41,7 @@ SIGNS = {DIVERGED: "✕", FAILED: "!", MISSING: "–", WAITING: "…", RUNNING: 
 _WASH = {DIVERGED: 0.78, FAILED: 0.3, MISSING: 0.0, WAITING: 0.08, RUNNING: 0.14, DONE: 0.0}
 _RED, _GREY, _FRAME = "214,69,69", "122,130,143", "#3b8fd6"
 _ROW, _GAP, _ABOVE, _BELOW = 32, 58, 40, 60  # pixels
+_BESIDE, _CELL = 180, 66  # pixels of names and scale, and of a cell with a word in it
 _LEAST = 0.005  # nats: so far above the best a colour begins
 _ALIKE = 1.5  # magnitudes that differ by less than this factor hardly differ
 _STRONGEST = 0.62  # of a cell's colour, so that words on it can be read
@@ -125,7 +126,8 @@ def run_at(
 def spec(
     result: CenteringReport | None, measure: str = HELD_LOSS, chosen: str = ""
 ) -> dict[str, Any]:
-    """The heat map in plotly's terms; `chosen` is the key of a run that gets a frame.
+    """The heat map in plotly's terms, and "least", the width that its words need; `chosen` is the
+    key of a run that gets a frame.
 
     Traces 2 i and 2 i + 1 are the values and the states of block i.
     """
@@ -138,7 +140,9 @@ def spec(
     ]
     if found:
         traces[0]["colorbar"] = _bar(scale, measure, _domains(found)[0])
-    return {"data": traces, "layout": _layout(result, found, measure, chosen)}
+    columns = 0 if result is None else len(result.rates)
+    layout = _layout(result, found, measure, chosen)
+    return {"data": traces, "layout": layout, "least": _BESIDE + _CELL * columns}
 
 
 # Cells.

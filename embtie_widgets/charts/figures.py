@@ -34,11 +34,14 @@ def quick_imports() -> Iterator[None]:
 
 
 def figure(spec: Mapping[str, Any], theme: str) -> "Figure":
-    """A figure for exports from its "data" and "layout"."""
+    """A figure for exports from its "data" and "layout"; what it is in a narrow box, "narrow" and
+    "least" pixels of width, goes along in its `layout.meta`."""
     with quick_imports():
         import plotly.graph_objects as go
 
-    return go.Figure(data=spec["data"], layout={**spec["layout"], "template": template(theme)})
+    layout = {**spec["layout"], "template": template(theme)}
+    fits = {name: spec[name] for name in ("narrow", "least") if name in spec}
+    return go.Figure(data=spec["data"], layout={**layout, **({"meta": fits} if fits else {})})
 
 
 def captioned(

@@ -20,7 +20,12 @@ _KEYWORD = b"embtie\0"
 _STYLE = (
     "body{margin:24px auto;max-width:960px;padding:0 16px;color:#1b2330;background:#fff;"
     "font:15px/1.5 system-ui,sans-serif}h1{font-size:20px}"
-    ".caption{font-size:13px;color:#55606f;overflow-wrap:anywhere}"
+    ".wide{overflow-x:auto}.caption{font-size:13px;color:#55606f;overflow-wrap:anywhere}"
+)
+_FIT = (
+    "const box = document.getElementById('{plot_id}'), narrow = NARROW;"
+    "if (box.clientWidth < 620) {"
+    "box.parentElement.style.height = narrow.height + 'px'; Plotly.relayout(box, narrow); }"
 )
 
 
@@ -49,8 +54,21 @@ def charts_page(plots: Sequence[tuple["Figure", str]], title: str, settings: str
 
 
 def _section(plot: "Figure", caption: str, first: bool) -> str:
-    """One chart and its caption; plotly's script comes with the first."""
-    drawn = plot.to_html(full_html=False, include_plotlyjs=first, config={"responsive": True})
+    """One chart and its caption; plotly's script comes with the first.  On a narrow page a chart
+    takes its narrow layout, and one that needs a width can be moved to and fro."""
+    fits = plot.layout.meta or {}
+    drawn = plot.to_html(
+        full_html=False,
+        include_plotlyjs=first,
+        config={"responsive": True},
+        post_script=_FIT.replace("NARROW", json.dumps(fits["narrow"]))
+        if "narrow" in fits
+        else None,
+    )
+    if "least" in fits:
+        drawn = (
+            f'<div class="wide"><div style="min-width:{fits["least"]:.0f}px">{drawn}</div></div>'
+        )
     return f'{drawn}\n<p class="caption">{html.escape(caption)}</p>'
 
 

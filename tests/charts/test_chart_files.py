@@ -6,7 +6,8 @@ import struct
 import zlib
 from dataclasses import replace
 
-from embtie_widgets.charts.files import alignment_page, stamp_of, stamped
+from embtie_widgets.charts.figures import figure
+from embtie_widgets.charts.files import alignment_page, offline_page, stamp_of, stamped
 from tests.sample_results import pair_result
 
 HOSTILE = json.dumps({"models": {"A": "</script><script>alert(1)</script>", "é": "<!--"}})
@@ -71,3 +72,12 @@ def test_a_page_fits_its_window_and_its_caption_is_text_that_wraps() -> None:
     assert '"responsive": true' in page
     assert '"width":900' not in page
     assert 'name="viewport"' in page
+
+
+def test_a_page_carries_the_narrow_layout_of_a_chart_and_the_width_that_one_needs() -> None:
+    bare = {"data": [], "layout": {"height": 300}}
+    for extra, words in (({"narrow": {"height": 501}}, '"height": 501'), ({"least": 515}, "515px")):
+        assert words in offline_page(figure({**bare, **extra}, "light"), "a", "b", "{}")
+    plain = offline_page(figure(bare, "light"), "a", "b", "{}")
+    assert "relayout(box" not in plain
+    assert 'class="wide"' not in plain
