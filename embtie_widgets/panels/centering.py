@@ -7,7 +7,7 @@ from typing import Any
 import ipywidgets as w
 
 from embtie_widgets.charts import centering as chart
-from embtie_widgets.charts.centering_view import HELD_LOSS
+from embtie_widgets.charts.centering_view import HELD_LOSS, final_loss
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs.exports import csv_bytes, table_bytes
 from embtie_widgets.panels import centering_tables as tables
@@ -87,8 +87,7 @@ class CenteringPanel(Panel):
             self.setting,
             *self.sweep.sections,
             *recipe,
-            section("Where", self.place),
-            machine,
+            section("Where", self.place, *machine.children[1:]),
         ]
         words = ("The runs are", "Where the runs come from")
         self.source = SourcePicker(_SOURCES, words, self._form(self.callback), self._ask_for)
@@ -134,12 +133,13 @@ class CenteringPanel(Panel):
     def _carded(self) -> dict[str, w.VBox]:
         said = self.captions
         looks = w.Box([self.curve, self.stretch]).add_class("ep-looks")
+        cells = w.Box([self.measure]).add_class("ep-looks")
         scroll = w.Box([self.grid]).add_class("ep-grid").add_class("ep-scroll")
         return {
             "curves": card("", self.run_chooser, looks, self.chart, said["curves"]).add_class(
                 "ep-curves"
             ),
-            "grid": card("The sweep", self.measure, scroll, said["grid"]).add_class("ep-sweep"),
+            "grid": card("The sweep", cells, scroll, said["grid"]).add_class("ep-sweep"),
             "one": card("One run", self.one).add_class("ep-one"),
             "rates": card("Loss by learning rate", self.rates, said["rates"]),
             "sensitivity": card(
@@ -258,7 +258,10 @@ class CenteringPanel(Panel):
         """The curves and numbers that this result has; the chosen one is kept where it can be."""
         labels = [(chart.QUANTITIES[name].label, name) for name in chart.quantities_of(result)]
         _reoffer(self.curve, [("the usual", _ALL), *labels])
-        _reoffer(self.measure, chart.measures_of(result))
+        known, usual = chart.measures_of(result), (f"{final_loss(result)}, nats", HELD_LOSS)
+        # What no run has yet, but all will have in the end, is not given up meanwhile.
+        later = [usual] if result.progress and usual not in known else []
+        _reoffer(self.measure, [*later, *known])
 
     def _view(self) -> chart.View:
         view = replace(self.run_chooser.view(), log=self.stretch.value)

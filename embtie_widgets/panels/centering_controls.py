@@ -132,8 +132,8 @@ class SweepControls:
                 weighed,
                 fold("Mean row and optimiser", self.mean, optimiser),
             ),
-            section("Learning rates", self.rates, self.count),
-            section("", fold("Sizes and seeds", self.sizes, self.seeds)),
+            section("Learning rates", self.rates),
+            w.VBox([fold("Sizes and seeds", self.sizes, self.seeds), self.count]),
         ]
 
     def fields(self) -> dict[str, Field]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from embtie_widgets.charts import centering_view as views
 from embtie_widgets.charts import centering_words as words
+from embtie_widgets.charts.theme import method_marks
 from embtie_widgets.panels.words import MINUS, escape, number, seconds, table
 from embtie_widgets.results.centering import (
     CURVES,
@@ -33,6 +34,24 @@ _NAMES = {
     "mu_input": "|μ| of the input",
     "logit_mean_spread": "its spread",
     "common_fraction": "common share",
+    "bound_ratio": "B-ratio",
+}
+_READ = {"file": "file"}
+_RECIPE = {
+    "preset": "architecture",
+    "steps": "steps",
+    "batch": "batch",
+    "length": "tokens a piece",
+    "warmup": "warm-up",
+    "precision": "precision",
+    "weight_decay": "weight decay",
+    "clip": "clip at",
+    "eps": "Adam's ε",
+    "cap": "cap",
+    "interval": "centred every",
+    "rows": "mean row of",
+    "extra_rows": "rows without token",
+    "ran on": "trained on",
 }
 _ROUNDING = 1e-6
 _ABOUT_RUNS = (
@@ -156,7 +175,7 @@ def card(result: CenteringReport | None, run: CenteringRun | None) -> str:
     head = ["", *(named(one) for one in shown)]
     rows: list[list[str]] = [
         ["", *map(_state, shown)],
-        ["loss held out", *(_loss(one.loss) for one in shown)],
+        [views.final_loss(result), *(_loss(one.loss) for one in shown)],
         *([_named(name), *(_value(one.numbers.get(name)) for one in shown)] for name in names),
     ]
     why = f'<div class="ep-alert" role="note">{escape(run.reason)}</div>' if run.reason else ""
@@ -199,8 +218,8 @@ def _key(one: CenteringRun | Sensitivity) -> tuple[bool | None, str, float | Non
 
 
 def _line(run: CenteringRun, among: Sequence[CenteringRun]) -> str:
-    look = views.look_of(run, among)
-    dot = f'<span class="ep-dot" style="color:{look.color}">{look.glyph}</span>'
+    mark = method_marks(one.method for one in among)[run.method]
+    dot = f'<span class="ep-dot" style="color:{mark.color}">{mark.glyph}</span>'
     return f"{dot} {escape(views.called(run, among))}"
 
 
@@ -247,14 +266,9 @@ def facts(result: CenteringReport) -> str:
 
 
 def _recipe(settings: dict[str, Any]) -> dict[str, Any]:
-    names = {
-        "preset": "architecture", "file": "file", "run": "run", "steps": "steps", "batch": "batch",
-        "length": "tokens a piece", "warmup": "warm-up", "precision": "precision",
-        "weight_decay": "weight decay", "clip": "clip at", "eps": "Adam's ε", "cap": "cap",
-        "interval": "centred every", "rows": "mean row of", "extra_rows": "rows without token",
-        "ran on": "trained on",
-    }  # fmt: skip
-    known = {label: settings.get(name, "") for name, label in names.items()}
+    """What was trained with which settings, or what was read."""
+    read = settings.get("source", "train") != "train"
+    known = {label: settings.get(name, "") for name, label in (_READ if read else _RECIPE).items()}
     return known | {"from the cache": "yes" if settings.get("cached") else "no"}
 
 
