@@ -72,7 +72,7 @@ def test_the_controls_make_the_grid(panel: CenteringPanel) -> None:
     sweep.methods.chips["z-loss"].value = False
     sweep.tying.chips["tied"].value = True
     sweep.rates.picker.chips[0.1].value = True
-    sweep.coefficients.others.value = "0.01"
+    sweep.coefficients.others.value = "0.0001, 0.01"
     sweep.numbers["interval"].value = 5
     sweep.rows.value = "all"
     assert panel.request == CenteringRequest(
