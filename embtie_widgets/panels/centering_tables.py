@@ -55,7 +55,7 @@ _RECIPE = {
 }
 _ROUNDING = 1e-6
 _ABOUT_RUNS = (
-    "At the end of each run: its loss on text held out, in nats per token, and, of the logits "
+    "At the end of each run: its {loss}, in nats per token, and, of the logits "
     "before any cap, mean, spread over the vocabulary and largest magnitude; the length of the "
     "mean row and the mean length of a row of the output matrix; the B-ratio; and which share of "
     "the logits' mean square all tokens have in common."
@@ -160,7 +160,8 @@ def runs(result: CenteringReport) -> str:
         for run in result.runs
     ]
     head += [_COLUMNS[name] for name in known]
-    return f'<div class="ep-tall">{table(head, rows, "every run")}</div>' + _quiet(_ABOUT_RUNS)
+    about = _ABOUT_RUNS.format(loss=views.final_loss(result))
+    return f'<div class="ep-tall">{table(head, rows, "every run")}</div>' + _quiet(about)
 
 
 def card(result: CenteringReport | None, run: CenteringRun | None) -> str:
