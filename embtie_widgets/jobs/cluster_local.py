@@ -7,6 +7,7 @@ They take seconds to start and to import what they need, so a kernel keeps them 
 those that have had nothing to do for long are ended, and all end with the kernel.
 """
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +52,7 @@ def worker_processes(many: int, *, guarded: bool = True) -> LocalCluster:
         threads_per_worker=1,
         processes=True,
         security=guarded or None,
+        silence_logs=logging.ERROR,  # that they end slowly is nothing to tell
         # Without a dashboard too a scheduler says by HTTP how it is; at any port, to this machine.
         scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
     )

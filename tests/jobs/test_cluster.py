@@ -17,8 +17,9 @@ import pytest
 from distributed import Client, LocalCluster
 from distributed.utils import key_split
 
+import embtie_widgets as ew
 from embtie_widgets.errors import Cancelled, EmbtieError, Interrupted
-from embtie_widgets.jobs import cluster, training_runs
+from embtie_widgets.jobs import cluster, places, training_runs
 from embtie_widgets.jobs.cells import CellTask
 from embtie_widgets.jobs.cluster import on_cluster
 from embtie_widgets.jobs.cluster_local import worker_processes
@@ -33,6 +34,7 @@ from embtie_widgets.jobs.cluster_versions import compare_versions
 from embtie_widgets.jobs.places import Place, place_of
 from embtie_widgets.jobs.training_runs import known_run, run_key, runs_folder
 from embtie_widgets.progress import silent
+from embtie_widgets.requests import CenteringRequest, CorpusRef
 from embtie_widgets.requests.centering import Cell
 from embtie_widgets.training.centering import MuCentering
 from embtie_widgets.training.config import TrainingConfig
@@ -122,19 +124,20 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def made_here(tmp_path: Path) -> Callable[[CellTask], RunStore]:
-    """The same run, trained in this process with as many threads as a worker has."""
+def one_thread() -> Iterator[None]:
+    """As many as a worker has."""
     import torch
 
-    def train(task: CellTask) -> RunStore:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            return train_run(task.spec, CORPUS, tmp_path / f"undisturbed {task.number}")
-        finally:
-            torch.set_num_threads(threads)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
-    return train
+
+@pytest.fixture
+def made_here(tmp_path: Path, one_thread: None) -> Callable[[CellTask], RunStore]:
+    """The same run, trained in this process."""
+    return lambda task: train_run(task.spec, CORPUS, tmp_path / f"undisturbed {task.number}")
 
 
 def test_rows_are_told_while_a_cell_grows(other: Place) -> None:
@@ -301,6 +304,32 @@ def test_the_text_outlives_the_workers_that_have_it(other: Place) -> None:
     assert killed
     assert heard.ends == Counter([5])
     assert heard.stores[5] is not None
+
+
+def test_a_sweep_gives_the_same_wherever_it_runs_and_is_found_again(
+    workers: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(
+        "".join(f"the {i % 7} and {i % 11} of them, or {i % 5}.\n\n" for i in range(4_000))
+    )
+    request = CenteringRequest(
+        corpus=CorpusRef(str(text)), methods=("none", "mu-loss"), rates=(3e-3, 3e-2), sizes=("micro",), vocabulary=300,
+        tokenizer="train", steps=4, batch=2, length=8, every=1, warmup=1,
+    )  # fmt: skip
+    monkeypatch.setenv(places.VARIABLE, workers.scheduler_address)
+    there = ew.run(request)
+    monkeypatch.delenv(places.VARIABLE)
+    found = ew.run(replace(request, rates=(3e-2,)))
+    assert found.settings["cached"]
+    monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path / "another"))
+    alone = ew.run(request)
+    assert there.settings["ran on"] == "a Dask cluster"
+    assert [run.state for run in there.runs] == ["done"] * 4
+    for elsewhere, here in zip(there.runs, alone.runs, strict=True):
+        assert elsewhere.loss == here.loss
+        assert elsewhere.numbers == here.numbers
+        assert elsewhere.about["where"].startswith("worker ")
 
 
 def test_a_lost_scheduler_is_told_and_what_has_ended_is_kept() -> None:
