@@ -13,12 +13,12 @@ from tests.browser.visit import Visit
 pytestmark = pytest.mark.browser
 Open = Callable[..., Visit]
 SMALL = (
-    "?embtie=1&kind=centering&steps=12&batch=2&length=16&warmup=2&sizes=micro"
+    "?embtie=1&kind=centering&steps=12&batch=2&length=16&warmup=2&every=1&sizes=micro"
     "&methods=none,mu-centering&rates=0.003,0.1"
 )
 ASKED = CenteringRequest(
-    steps=12, batch=2, length=16, warmup=2, sizes=("micro",), methods=("none", "mu-centering"),
-    rates=(0.003, 0.1),
+    steps=12, batch=2, length=16, warmup=2, every=1, sizes=("micro",),
+    methods=("none", "mu-centering"), rates=(0.003, 0.1),
 )  # fmt: skip
 CURVES, GRID = ".ep-curves .js-plotly-plot", ".ep-sweep .js-plotly-plot"
 LONGEST = f"Math.max(0, ...(document.querySelector('{CURVES}')?.data ?? []).map((t) => t.x.length))"

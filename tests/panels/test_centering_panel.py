@@ -16,6 +16,8 @@ from embtie_widgets.results.centering import DIVERGED, FAILED
 from tests import sample_centering as sample
 from tests.panels.fake_jobs import Cost, FakeRunner, parts
 
+ASKED = CenteringRequest(lr=3e-3)
+
 
 @pytest.fixture
 def runner() -> FakeRunner:
@@ -24,7 +26,7 @@ def runner() -> FakeRunner:
 
 @pytest.fixture
 def panel(runner: FakeRunner) -> CenteringPanel:
-    return CenteringPanel(parts=parts(runner, Cost(100), sample.report()))
+    return CenteringPanel(ASKED, parts=parts(runner, Cost(100), sample.report()))
 
 
 def shown(panel: CenteringPanel) -> list[str]:
@@ -47,7 +49,8 @@ def drawn(panel: CenteringPanel) -> list[str]:
 # What is asked.
 
 
-def test_it_opens_with_what_ships(panel: CenteringPanel, runner: FakeRunner) -> None:
+def test_it_opens_with_what_ships(runner: FakeRunner) -> None:
+    panel = CenteringPanel(parts=parts(runner, Cost(100), sample.report()))
     assert panel.request == CenteringRequest()
     assert runner.jobs == []
     assert set(shown(panel)) == set(panel.cards) - {"weights"}
@@ -75,8 +78,8 @@ def test_the_controls_make_the_grid(panel: CenteringPanel) -> None:
     sweep.coefficients.others.value = "0.0001, 0.01"
     sweep.numbers["interval"].value = 5
     sweep.rows.value = "all"
-    assert panel.request == CenteringRequest(
-        methods=("none", "mu-centering", "mu-loss", "soft-cap"), tying=("untied", "tied"),
+    assert panel.request == replace(
+        ASKED, methods=("none", "mu-centering", "mu-loss", "soft-cap"), tying=("untied", "tied"),
         rates=(0.003, 0.1), coefficients=(1e-4, 0.01), interval=5, rows="all",
     )  # fmt: skip
     assert f"{len(panel.request.cells)} runs" in sweep.count.value
@@ -169,6 +172,15 @@ def test_the_menus_reach_every_run_by_keyboard(panel: CenteringPanel) -> None:
     assert not seen(menus["size"])
 
 
+def test_what_a_menu_is_set_to_goes_before_the_other_menus(runner: FakeRunner) -> None:
+    runs = (sample.run("none", 0.1, size="16M"), sample.run("z-loss", 0.3, size="57M"))
+    panel = CenteringPanel(parts=parts(runner, Cost(100), sample.finished(runs)))
+    menus = panel.run_chooser.menus
+    for size in ("16M", "57M", "16M"):
+        menus["size"].value = size
+        assert panel.run_chooser.run.size == size
+
+
 def test_every_state_is_told_in_words(runner: FakeRunner) -> None:
     panel = CenteringPanel(parts=parts(runner, Cost(100), sample.every_state()))
     for state in ("done", "diverged", "failed", "missing", "running", "waiting"):
@@ -244,7 +256,7 @@ def test_a_link_carries_the_request_and_the_view(panel: CenteringPanel) -> None:
     link = decode(encode(panel.request, (), panel.state.view))
     assert link is not None
     assert link.request == panel.request
-    other = CenteringPanel(parts=parts(FakeRunner(), Cost(100), sample.report()))
+    other = CenteringPanel(ASKED, parts=parts(FakeRunner(), Cost(100), sample.report()))
     other.open_link(link)
     assert other.state.view == panel.state.view
     assert other.run_chooser.run.method == "mu-centering"
@@ -274,7 +286,7 @@ def test_a_recorded_sweep_gives_no_curves_away(runner: FakeRunner) -> None:
 
 def test_the_code_makes_the_same_result(panel: CenteringPanel) -> None:
     panel.sweep.rates.picker.chips[0.1].value = True
-    assert "ew.CenteringRequest(rates=(0.003, 0.1)" in panel.exports.code.text
+    assert "rates=(0.003, 0.1)" in panel.exports.code.text
 
 
 def test_a_file_must_be_named_before_it_is_shown(panel: CenteringPanel) -> None:
