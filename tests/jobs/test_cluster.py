@@ -314,8 +314,9 @@ def test_a_sweep_gives_the_same_wherever_it_runs_and_is_found_again(
         "".join(f"the {i % 7} and {i % 11} of them, or {i % 5}.\n\n" for i in range(4_000))
     )
     request = CenteringRequest(
-        corpus=CorpusRef(str(text)), methods=("none", "mu-loss"), rates=(3e-3, 3e-2), sizes=("micro",), vocabulary=300,
-        tokenizer="train", steps=4, batch=2, length=8, every=1, warmup=1,
+        corpus=CorpusRef(str(text)), methods=("none", "mu-loss"), rates=(3e-3, 3e-2),
+        sizes=("micro",), vocabulary=300, tokenizer="train", steps=4, batch=2, length=8, every=1,
+        warmup=1,
     )  # fmt: skip
     monkeypatch.setenv(places.VARIABLE, workers.scheduler_address)
     there = ew.run(request)
