@@ -86,12 +86,19 @@ def _recipe(result: CenteringReport) -> str:
         f"{known['steps']:,} steps of {known['batch']} × {known['length']} tokens"
         if {"steps", "batch", "length"} <= known.keys()
         else "",
-        str(known.get("precision", "")),
+        _precision(result),
         f"cap {known['cap']:g}" if "soft-cap" in methods and "cap" in known else "",
         f"centred every {often} steps" if "mu-centering" in methods and often > 1 else "",
         "the mean of all stored rows taken off" if known.get("rows") == "all" else "",
     ]
     return ", ".join(fact for fact in facts if fact) if known.get("source") == "train" else ""
+
+
+def _precision(result: CenteringReport) -> str:
+    """As the runs have it, where it was left to the device."""
+    found = dict.fromkeys(str(run.about.get("precision", "")) for run in result.runs)
+    asked = str(result.settings.get("precision", ""))
+    return " or ".join(one for one in found if one) or (asked if asked != "auto" else "")
 
 
 def grid_caption(result: CenteringReport, measure: str = HELD_LOSS) -> str:

@@ -10,6 +10,7 @@ from embtie_widgets.charts.centering_view import (
     QUANTITIES,
     UNITS,
     View,
+    at_step,
     called,
     fitting,
     look_of,
@@ -30,6 +31,7 @@ picture, while it falls from that of equal guesses."""
 ROUGH = 128.0
 """From here on bfloat16, of 8 significant bits, holds whole numbers only."""
 _MOST_POINTS = 1_000
+_FEW = 0.3  # losses that are worse than at the start leave the picture where they are no more
 _NEUTRAL = mark_of("").color
 _USUAL = View()
 _Trace = dict[str, Any]
@@ -129,7 +131,7 @@ def _end(curve: _Trace, run: CenteringRun) -> list[_Trace]:
     last = known[-1:]
     ended = run.state == DIVERGED
     cross = {"symbol": "x", "size": 10, "color": curve["line"]["color"]}
-    said = f"diverged at step {run.step:,}<br>" if ended else ""
+    said = f"diverged{at_step(run)}<br>" if ended else ""
     return [
         curve
         | {
@@ -215,8 +217,8 @@ def _extent(
         return 0.0, 1.0
     low, high = float(known.min()), float(known.max())
     if name == "loss":
-        most = math.inf if result is None else result.initial_loss
-        return low, min(high, 1.1 * most) if math.isfinite(most) else high
+        most = math.inf if result is None else 1.1 * result.initial_loss
+        return low, most if np.mean(known > most) < _FEW and high > most else high
     high = max(high, 1.1) if name == "bound_ratio" else high
     return min(low, 0.0), max(high, 1.0 if name == "common_fraction" else 0.0)
 
@@ -262,7 +264,8 @@ def _known_levels(
     if result is not None and name == "loss":
         found.append((result.initial_loss, "equal guesses"))
     if result is not None and name == "logit_max":
-        rough = result.settings.get("precision") == "bfloat16"
+        known = [result.settings.get("precision"), *(run.about.get("precision") for run in runs)]
+        rough = "bfloat16" in known
         found += [(ROUGH, "above: bfloat16 has whole numbers only")] if rough else []
     low, high = _extent(result, runs, name)
     return [(level, words) for level, words in found if low < level < high]

@@ -17,6 +17,7 @@ import numpy as np
 from embtie_widgets.charts.centering_view import (
     HELD_LOSS,
     QUANTITIES,
+    at_step,
     called,
     key_of,
     measured,
@@ -299,7 +300,7 @@ def _field(block: Block, place: int, z: list[list[float]]) -> _Trace:
 def _hover(run: CenteringRun | None) -> str:
     if run is None:
         return ""
-    state = run.state + (f" at step {run.step:,}" if run.state in (DIVERGED, RUNNING) else "")
+    state = run.state + (at_step(run) if run.state in (DIVERGED, RUNNING) else "")
     loss = f", loss {run.loss:.4f}" if math.isfinite(run.loss) else ""
     lines = [
         f"<b>{plain(run.line)}</b>, learning rate {rate(run.lr)}",

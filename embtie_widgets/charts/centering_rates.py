@@ -25,6 +25,7 @@ from embtie_widgets.charts.figures import plain
 from embtie_widgets.results.centering import DIVERGED, CenteringReport, CenteringRun
 
 _COLUMNS = {1: 1, 2: 2, 4: 2}
+_BESIDE = 0.018  # of the rates' reach, between two crosses
 _DECADE = 0.5  # a rate of 0 stands so many powers of ten below the least other one
 _Trace = dict[str, Any]
 
@@ -34,12 +35,10 @@ def rates(result: CenteringReport | None, measure: str = HELD_LOSS) -> dict[str,
     measure, parts = measured(result, measure), _parts(result)
     columns = _COLUMNS.get(len(parts), 3)
     across, ups = _across(result), _ups(result, parts, measure, columns)
-    traces = [
-        trace
-        for place, part in enumerate(parts)
-        for line in _lines(part)
-        for trace in _of_line(part, line, place, measure, ups[place]["range"][1])
-    ]
+    traces = []
+    for place, part in enumerate(parts):
+        lines = [_of_line(part, line, place, measure) for line in _lines(part)]
+        traces += [*lines, *_crosses(part, lines, ups[place]["range"][1])]
     facets = Facets(len(parts), columns, _named_once(traces), height=230)
     layout = {
         "uirevision": measure,
@@ -53,10 +52,10 @@ def rates(result: CenteringReport | None, measure: str = HELD_LOSS) -> dict[str,
 
 
 def _named_once(traces: list[_Trace]) -> tuple[str, ...]:
-    """Every line stands in the legend once, however many charts it is in."""
+    """Every line stands in the legend once, however many charts it is in; nothing else does."""
     found: dict[str, None] = {}
     for trace in traces:
-        trace["showlegend"] = trace["showlegend"] and trace["name"] not in found
+        trace["showlegend"] = trace["mode"] == "lines+markers" and trace["name"] not in found
         if trace["showlegend"]:
             found[trace["name"]] = None
     return tuple(found)
@@ -83,14 +82,13 @@ def _title(part: list[CenteringRun]) -> str:
 
 
 def _of_line(
-    part: list[CenteringRun], line: list[CenteringRun], place: int, measure: str, top: float
-) -> list[_Trace]:
-    """The mean over seeds with its ends, and a cross at the `top` for each rate that diverged."""
+    part: list[CenteringRun], line: list[CenteringRun], place: int, measure: str
+) -> _Trace:
+    """The mean over seeds with its ends."""
     look, words = look_of(line[0], part), plain(called(line[0], part))
     ranked = sorted(line, key=lambda run: run.lr)
     points = [_Point.of(list(runs), measure) for _, runs in groupby(ranked, lambda run: run.lr)]
-    known = [point for point in points if math.isfinite(point.mean)]
-    base = {
+    return {
         "type": "scatter",
         "legendgroup": words,
         "name": words,
@@ -98,8 +96,6 @@ def _of_line(
         "yaxis": f"y{suffix(place)}",
         "hoverinfo": "text",
         "cliponaxis": False,
-    }
-    drawn = base | {
         "x": [_place(point.lr, part) for point in points],
         "y": _shown([point.mean for point in points], measure),
         "mode": "lines+markers",
@@ -107,10 +103,38 @@ def _of_line(
         "marker": {"color": look.color, "symbol": look.symbol, "size": 9},
         "hovertext": [point.hover(words) for point in points],
         "connectgaps": False,
-        "showlegend": bool(known),
         **_bars(points, measure, look.color),
     }
-    return [drawn, *_crosses(base, points, part, top, look.color)]
+
+
+def _crosses(part: list[CenteringRun], lines: list[_Trace], top: float) -> list[_Trace]:
+    """At the `top` a cross for each line and rate that diverged, side by side at one rate."""
+    gone: dict[float, list[_Trace]] = {}
+    for drawn, runs in zip(lines, _lines(part), strict=True):
+        for lr in sorted({run.lr for run in runs if run.state == DIVERGED}):
+            gone.setdefault(lr, []).append(drawn)
+    places = [_place(run.lr, part) for run in part] or [0.0]
+    wide = _BESIDE * max(max(places) - min(places), 1.0)
+    return [
+        _cross(drawn, _place(lr, part), wide * (number - (len(some) - 1) / 2), top)
+        | {"text": ["diverged" if number == len(some) // 2 else ""]}
+        for lr, some in gone.items()
+        for number, drawn in enumerate(some)
+    ]
+
+
+def _cross(drawn: _Trace, at: float, beside: float, top: float) -> _Trace:
+    """Of a line, at a place on the axis of rates or a little beside it."""
+    keys = ("type", "legendgroup", "name", "xaxis", "yaxis", "hoverinfo", "cliponaxis")
+    return {key: drawn[key] for key in keys} | {
+        "x": [at + beside],
+        "y": [top],
+        "mode": "markers+text",
+        "marker": {"symbol": "x", "size": 10, "color": drawn["marker"]["color"]},
+        "textposition": "bottom center",
+        "textfont": {"size": 11},
+        "hovertext": [drawn["hovertext"][drawn["x"].index(at)]],
+    }
 
 
 @dataclass(frozen=True)
@@ -156,28 +180,6 @@ def _bars(points: Sequence[_Point], measure: str, color: str) -> _Trace:
     )
     bars = {"type": "data", "symmetric": False, "array": high - means, "arrayminus": means - low}
     return {"error_y": bars | {"color": color, "thickness": 1.4, "width": 4}}
-
-
-def _crosses(
-    base: _Trace, points: Sequence[_Point], part: list[CenteringRun], top: float, color: str
-) -> list[_Trace]:
-    ended = [point for point in points if point.diverged]
-    if not ended:
-        return []
-    return [
-        base
-        | {
-            "x": [_place(point.lr, part) for point in ended],
-            "y": [top] * len(ended),
-            "mode": "markers+text",
-            "marker": {"symbol": "x", "size": 11, "color": color},
-            "text": ["diverged"] * len(ended),
-            "textposition": "bottom center",
-            "textfont": {"size": 11},
-            "hovertext": [point.hover(base["legendgroup"]) for point in ended],
-            "showlegend": False,
-        }
-    ]
 
 
 def _shown(values: list[float], measure: str) -> Any:

@@ -223,6 +223,11 @@ def measured(result: CenteringReport | None, name: str) -> str:
     return name if name in known else next(iter(known), name)
 
 
+def at_step(run: CenteringRun) -> str:
+    """At which step a run broke off; nothing for one that came to its last."""
+    return f" at step {run.step:,}" if 0 < run.step < run.of else ""
+
+
 def method_words(method: str) -> str:
     """A method as it is read; a name that is not ours as the record has it."""
     return " + ".join(METHOD_WORDS.get(part, part) for part in method.split("+"))

@@ -7,6 +7,7 @@ import numpy as np
 
 from embtie_widgets.charts.centering_view import (
     HELD_LOSS,
+    at_step,
     called,
     measured,
     method_words,
@@ -44,7 +45,12 @@ def headline(result: CenteringReport) -> str:
     base = _baseline(result)
     if base is None:
         return _standing(result)
-    said = [_ending(result, base), _grown(result, base), _sensitivities(result, base)]
+    said = [
+        _ending(result, base),
+        _beyond(result, base),
+        _grown(result, base),
+        _sensitivities(result, base),
+    ]
     return " ".join(part for part in said if part)
 
 
@@ -53,10 +59,18 @@ def _ended(runs: Iterable[CenteringRun]) -> list[CenteringRun]:
 
 
 def _baseline(result: CenteringReport) -> CenteringRun | None:
-    """The run without a method that has ended and has rivals, at the highest rate, rather untied
-    than tied."""
+    """The run without a method that has ended and has rivals: at the highest rate at which not all
+    of them have diverged, rather untied than tied."""
     known = [run for run in _ended(result.runs) if run.method == "none" and _rivals(result, run)]
-    return max(known, key=lambda run: (run.lr, run.tied is not True), default=None)
+    return max(
+        known,
+        key=lambda run: (not _all_gone(result, run), run.lr, run.tied is not True),
+        default=None,
+    )
+
+
+def _all_gone(result: CenteringReport, base: CenteringRun) -> bool:
+    return all(run.state == DIVERGED for run in (base, *_rivals(result, base)))
 
 
 def _rivals(result: CenteringReport, base: CenteringRun) -> list[CenteringRun]:
@@ -85,9 +99,27 @@ def _ending(result: CenteringReport, base: CenteringRun) -> str:
     if not gone:
         return f"{where} {_compared(result, base, rivals)}"
     verb = "diverges" if len(gone) == 1 else "diverge"
-    at = f" at step {gone[0].step:,}" if len(gone) == 1 and gone[0].step else ""
-    ends = f"; {_named(left, rivals)} {_losses(result, left)}" if left else ""
-    return f"{where} {_named(gone, rivals)} {verb}{at}{ends}."
+    if not left:
+        return f"{where} all {len(gone)} runs {verb}."
+    at = at_step(gone[0]) if len(gone) == 1 else ""
+    ends = f"{_named(left, rivals)} {_losses(result, left)}"
+    return f"{where} {_named(gone, rivals)} {verb}{at}; {ends}."
+
+
+def _beyond(result: CenteringReport, base: CenteringRun) -> str:
+    """The rates above at which nothing is left."""
+    higher = sorted(
+        {
+            run.lr
+            for run in _ended(result.runs)
+            if run.method == "none"
+            and (run.size, run.tied, run.seed) == (base.size, base.tied, base.seed)
+            and run.lr > base.lr
+            and _rivals(result, run)
+            and _all_gone(result, run)
+        }
+    )
+    return f"At {_listed([rate(lr) for lr in higher])} all diverge." if higher else ""
 
 
 def _losses(result: CenteringReport, runs: list[CenteringRun]) -> str:

@@ -377,6 +377,28 @@ def test_losses_stand_at_their_rate_and_diverged_runs_on_top(sweep: CenteringRep
     assert max(losses) < cross["y"][0]
 
 
+def test_lines_that_diverge_at_one_rate_stand_side_by_side_there(sweep: CenteringReport) -> None:
+    lost = tuple(replace(one, state="diverged") for one in sweep.runs if one.lr == RATES[-1])
+    spec = chart.rates(replace(sweep, runs=(*sweep.runs[:-5], *lost)))
+    crosses = [trace for trace in spec["data"] if trace["mode"] == "markers+text"]
+    places = [trace["x"][0] for trace in crosses]
+    assert len(set(places)) == len(TRAINED)
+    assert np.mean(places) == pytest.approx(np.log10(RATES[-1]))
+    assert [trace["text"][0] for trace in crosses].count("diverged") == 1
+    assert [t["name"] for t in spec["data"] if t["showlegend"]] == list(by_name(spec))
+
+
+def test_losses_far_above_the_start_do_not_push_the_others_out_of_the_picture(
+    sweep: CenteringReport,
+) -> None:
+    one = sweep.runs[-5]
+    wild = replace(one, curves=one.curves | {"loss": np.full(len(one.curves["step"]), 900.0)})
+    high = chart.spec(replace(sweep, runs=(*sweep.runs[:-5], wild, *sweep.runs[-4:])), LAST)
+    assert high["layout"]["yaxis"]["range"][1] < 1.2 * INITIAL
+    alone = chart.spec(replace(sweep, runs=(wild,)), LAST)
+    assert alone["layout"]["yaxis"]["range"][1] > 900
+
+
 def test_the_spread_over_seeds_is_drawn() -> None:
     made = report(seeds=(0, 1, 2))
     line = by_name(chart.rates(made))["z-loss"]

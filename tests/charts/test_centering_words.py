@@ -78,6 +78,29 @@ def test_a_rival_that_is_worse_than_the_baseline_is_told() -> None:
     assert "z-loss ends with 3.900" in said
 
 
+def test_rates_at_which_nothing_is_left_are_told_after_the_highest_at_which_something_is() -> None:
+    made = report(RATES[:3])
+    gone = tuple(
+        replace(one, state="diverged", loss=float("nan")) if one.lr == RATES[2] else one
+        for one in made.runs
+    )
+    said = chart.headline(replace(made, runs=gone))
+    assert said.startswith("At a learning rate of 0.01 all methods end within")
+    assert "At 0.03 all diverge." in said
+    lost = tuple(replace(one, state="diverged") for one in made.runs)
+    assert "At a learning rate of 0.03 all 5 runs diverge." in chart.headline(
+        replace(made, runs=lost)
+    )
+
+
+def test_a_run_that_is_no_better_than_guessing_at_its_end_has_no_step_at_which_it_diverged() -> (
+    None
+):
+    made = one_rate()
+    said = chart.headline(changed(made, "none", state="diverged"))
+    assert "the baseline diverges; μ-centering" in said
+
+
 def test_many_runs_are_counted_not_named() -> None:
     made = report((0.3,), coefficients=(1e-7, 1e-4, 1e-1))
     assert "diverges at step 200; 8 of the 9 runs go on to the end" in chart.headline(made)
@@ -176,6 +199,13 @@ def test_captions_say_what_the_charts_rest_on() -> None:
     assert "magnitude" in chart.grid_caption(made, "mu_output")
     assert "one seed each" in chart.rates_caption(made)
     assert "mean over 2 seeds" in chart.rates_caption(report(seeds=(0, 1)))
+
+
+def test_the_precision_is_the_one_that_the_runs_have_had() -> None:
+    made = report(precision="auto")
+    assert "auto" not in chart.caption(made)
+    runs = tuple(replace(one, about={"precision": "bfloat16"}) for one in made.runs)
+    assert "tokens, bfloat16" in chart.caption(replace(made, runs=runs))
 
 
 def test_a_loss_is_called_by_what_it_is_of() -> None:
