@@ -1,13 +1,13 @@
 """The request behind the panel of output embedding centering."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import fields
 from embtie_widgets.requests.mapping import checked_columns, checked_file
-from embtie_widgets.requests.training import TrainingRequest
+from embtie_widgets.requests.training import TRAIN_TOKENIZER, TrainingRequest
 
 SOURCES = ("train", "file", "run")
 NONE = "none"
@@ -63,8 +63,15 @@ class CenteringRequest(TrainingRequest):
     interval: int = 1
     rows: str = "tokens"
     extra_rows: int = 0
-    sizes: tuple[str, ...] = ("nano",)
+    sizes: tuple[str, ...] = ("micro",)
     seeds: tuple[int, ...] = ()
+    tokenizer: str = field(default=TRAIN_TOKENIZER, kw_only=True)
+    vocabulary: int = field(default=1_024, kw_only=True)
+    steps: int = field(default=1_500, kw_only=True)
+    batch: int = field(default=1, kw_only=True)
+    length: int = field(default=64, kw_only=True)
+    lr: float = field(default=0.1, kw_only=True)
+    every: int = field(default=10, kw_only=True)
     weight_decay: float = 0.0
     clip: float = 1.0
     eps: float = 1e-8
