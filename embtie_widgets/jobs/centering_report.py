@@ -94,7 +94,7 @@ def sensitivities(
 
 def _sensitivity(line: Sequence[CenteringRun], initial: float) -> Sensitivity:
     first = line[0]
-    known = sorted((run for run in line if run.state in (DONE, DIVERGED)), key=lambda run: run.lr)
+    known = sorted(filter(_counts, line), key=lambda run: run.lr)
     learnt = [run for run in known if math.isfinite(run.loss)]
     best = min(learnt, key=lambda run: run.loss, default=None)
     return Sensitivity(
@@ -110,6 +110,11 @@ def _sensitivity(line: Sequence[CenteringRun], initial: float) -> Sensitivity:
         unknown=len(line) - len(known),
         initial_loss=initial,
     )
+
+
+def _counts(run: CenteringRun) -> bool:
+    """Whether it is known how well the run does; of one that is done the loss may be unknown."""
+    return run.state == DIVERGED or (run.state == DONE and math.isfinite(run.loss))
 
 
 def _value(losses: list[float], initial: float) -> float:

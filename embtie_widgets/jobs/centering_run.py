@@ -132,7 +132,7 @@ def _mean_loss(losses: Vector | None) -> float:
 def _judged(run: CenteringRun, manifest: Mapping[str, Any]) -> CenteringRun:
     """Whether it has diverged, or was stopped."""
     losses = run.curves.get("loss", np.array([]))
-    if not len(losses) or run.state == RUNNING:
+    if not np.isfinite(losses).any() or run.state == RUNNING:  # a loop may give no loss at all
         return run
     most = max(float(np.nanmax(losses[:1], initial=0.0)), _initial(run))
     reason = why_diverged(manifest.get("diverged"), float(losses[-1]), most)

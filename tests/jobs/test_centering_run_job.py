@@ -144,6 +144,16 @@ def test_a_run_that_lost_what_it_had_learnt_has_diverged(
     assert bool(run.reason) is (state == DIVERGED)
 
 
+def test_a_loss_that_nobody_logged_is_no_lost_run(tmp_path: Path, followed: Followed) -> None:
+    for rate in (0.1, 0.2):
+        store = recorded(tmp_path / "runs" / f"a{rate}", 0, name="z-loss", lr=rate)
+        store.append(row(1, loss=math.nan))
+    made = followed("runs")
+    assert [run.state for run in made.runs] == [DONE, DONE]
+    assert math.isnan(made.sensitivity[0].value)
+    assert made.sensitivity[0].unknown == 2
+
+
 def test_learning_rates_make_a_line_with_its_sensitivity(
     tmp_path: Path, followed: Followed
 ) -> None:
