@@ -31,6 +31,7 @@ from embtie_widgets.jobs.training_runs import Pictures
 from embtie_widgets.progress import Progress, hand_on, silent
 from embtie_widgets.requests import CenteringRequest
 from embtie_widgets.requests.corpus import BUNDLED, OWN
+from embtie_widgets.requests.training import OWN_TOKENIZER, TRAIN_TOKENIZER
 from embtie_widgets.results.centering import (
     DIVERGED,
     DONE,
@@ -43,6 +44,7 @@ from embtie_widgets.results.centering import (
 )
 from embtie_widgets.training.run_store import RunStore
 
+_OURS = (OWN_TOKENIZER, TRAIN_TOKENIZER)  # those that need no download
 _FOUND = "found from earlier runs"
 _SMALLER = "Choose a smaller size, batch, length or vocabulary."
 
@@ -55,7 +57,8 @@ def run_centering(request: CenteringRequest, progress: Progress = silent) -> Cen
 def look_up(request: CenteringRequest) -> CenteringReport | None:
     """What an earlier run has left, where the text ships with embtie: the result, or every cell of
     it; what is recorded is read anew, which is quick."""
-    if request.source != "train" or request.corpus.ref not in (OWN, BUNDLED) or request.tokenizer:
+    ours = request.corpus.ref in (OWN, BUNDLED) and request.tokenizer in _OURS
+    if request.source != "train" or not ours:
         return None
     plan = open_plan(request)
     kept: CenteringReport | None = recall(entry_key(request, plan.hashes))

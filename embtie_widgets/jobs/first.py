@@ -21,6 +21,7 @@ _DATA = Path(__file__).parents[1] / "data"
 # Of these kinds of request, the one with every default is answered.
 FILES = {
     "align": "first_result.npz",
+    "centering": "first_centering.npz",
     "checkpoints": "first_checkpoints.npz",
     "drift": "first_drift.npz",
     "geometry": "first_geometry.npz",

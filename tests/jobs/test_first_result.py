@@ -1,13 +1,17 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
 from embtie_widgets.jobs import first
+from embtie_widgets.jobs.centering_plan import tasks_of
 from embtie_widgets.jobs.first import FILES, first_result
 from embtie_widgets.jobs.run import run
 from embtie_widgets.jobs.scaling import specs
-from embtie_widgets.jobs.training_plan import open_plan
+from embtie_widgets.jobs.training_plan import Plan, open_plan
 from embtie_widgets.requests import (
     AlignRequest,
+    CenteringRequest,
     GeometryRequest,
     GradientFlowRequest,
     LensRequest,
@@ -16,7 +20,7 @@ from embtie_widgets.requests import (
 from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.results.gradient import CURVES
 from embtie_widgets.training.engine import Run
-from embtie_widgets.training.runs import start_of
+from embtie_widgets.training.runs import RunSpec, start_of
 from tests.fresh import run_fresh
 
 
@@ -97,6 +101,13 @@ def test_in_the_shipped_training_the_output_writes_most_early() -> None:
         assert 0.5 < tied.mean(share, 150, 300) < tied.mean(share, 1, 50) - 0.15
 
 
+def first_rows(spec: RunSpec, plan: Plan) -> list[Any]:
+    """What the first two steps of a run log today."""
+    start = start_of(spec.config, spec.tied)
+    today = Run(spec.config, start, plan.corpus, spec.name, spec.interventions)
+    return [today.advance() for _ in range(2)]
+
+
 def test_the_shipped_scaling_begins_as_one_does_today() -> None:
     request = ScalingRequest()
     shipped, plan = first_result(request), open_plan(request)
@@ -105,9 +116,7 @@ def test_the_shipped_scaling_begins_as_one_does_today() -> None:
     curves = {None: shipped.untied["curves"]} | {run.factor: run.curves for run in shipped.runs}
     assert list(curves) == list(specs(request, plan))
     for factor, spec in specs(request, plan).items():
-        start = start_of(spec.config, spec.tied)
-        today = Run(spec.config, start, plan.corpus, spec.name, spec.interventions)
-        rows = [today.advance() for _ in range(2)]
+        rows = first_rows(spec, plan)
         for curve in ("loss", "input_norm", "output_norm", "norm_share"):
             now = [row[curve] for row in rows]
             np.testing.assert_allclose(curves[factor][curve][:2], now, rtol=1e-3, atol=1e-5)
@@ -124,16 +133,29 @@ def test_the_shipped_scaling_moves_the_matrix_away_from_chance_and_towards_the_i
     assert scaled.curves["norm_share"].mean() < plain.curves["norm_share"].mean()
 
 
+def test_the_shipped_sweep_begins_as_one_does_today() -> None:
+    request = CenteringRequest()
+    shipped, plan = first_result(request), open_plan(request)
+    assert shipped.settings.items() >= request.to_dict().items()
+    assert (shipped.progress, shipped.hashes) == ("", plan.hashes)
+    assert len(shipped.runs) == len(request.cells)
+    for task, trained in zip(tasks_of(request, plan), shipped.runs, strict=True):
+        rows = first_rows(task.spec, plan)
+        for curve in ("loss", "logit_std", "mu_output_all", "row_norm_output"):
+            now = [row[curve] for row in rows]
+            np.testing.assert_allclose(trained.curves[curve][:2], now, rtol=1e-3, atol=1e-5)
+
+
 def test_it_answers_no_other_request() -> None:
     assert first_result(AlignRequest(map="orthogonal")) is None
     assert first_result(AlignRequest(a="nano-tied")) is None
 
 
-def test_it_needs_no_torch() -> None:
+def test_a_fresh_kernel_has_all_of_them_without_torch() -> None:
     code = (
-        "from embtie_widgets.jobs.first import first_result;"
-        "from embtie_widgets.requests import AlignRequest;"
-        "assert first_result(AlignRequest())"
+        "from embtie_widgets.jobs.first import FILES, first_result;"
+        "from embtie_widgets.requests.kinds import KINDS;"
+        "assert all(first_result(KINDS[kind].request()) for kind in FILES)"
     )
     run_fresh(code, "torch")
 
