@@ -17,7 +17,7 @@ from embtie_widgets.charts.centering_view import (
     quantities_of,
     side_by_side,
 )
-from embtie_widgets.charts.facets import LEGEND, Facets, heading, suffix
+from embtie_widgets.charts.facets import LEGEND, Facets, heading, named_once, suffix
 from embtie_widgets.charts.figures import plain
 from embtie_widgets.charts.shapes import Vector
 from embtie_widgets.charts.theme import mark_of
@@ -47,8 +47,7 @@ def spec(result: CenteringReport | None, view: View = _USUAL) -> dict[str, Any]:
     traces = [
         trace for place, some in enumerate(curves) for trace in some or [_nothing(place, names)]
     ]
-    legend = tuple(f"{look_of(run, runs).glyph} {called(run, runs)}" for run in runs)
-    facets = Facets(len(names), 2 if len(names) > 1 else 1, legend)
+    facets = Facets(len(names), 2 if len(names) > 1 else 1, named_once(traces, "lines"))
     across, ups = _across(runs), [_up(result, runs, name, view) for name in names]
     layout = {
         "uirevision": f"{fitting(result, view)}",
@@ -82,7 +81,7 @@ def drawn(result: CenteringReport | None, view: View) -> list[str]:
 def _nothing(place: int, names: list[str]) -> _Trace:
     """Axes that nothing stands on are not drawn."""
     axis = suffix(place)
-    empty = {"type": "scatter", "name": names[place], "x": [], "y": [], "showlegend": False}
+    empty = {"type": "scatter", "name": names[place], "x": [], "y": []}
     return empty | {"xaxis": f"x{axis}", "yaxis": f"y{axis}"}
 
 
@@ -111,7 +110,6 @@ def _curve(
         "type": "scatter",
         "name": f"{look.glyph} {words}",
         "legendgroup": words,
-        "showlegend": place == 0,
         "x": np.asarray(steps, "f4"),
         "y": np.asarray(_shown(values, name, view), "f4"),
         "customdata": np.asarray(values, "f4"),
@@ -140,7 +138,6 @@ def _end(curve: _Trace, run: CenteringRun) -> list[_Trace]:
             "customdata": curve["customdata"][last],
             "mode": "markers",
             "marker": cross if ended else curve["marker"],
-            "showlegend": False,
             "cliponaxis": False,
             "hovertemplate": said + curve["hovertemplate"],
         }
@@ -161,7 +158,6 @@ def _stored(curve: _Trace, run: CenteringRun, name: str, view: View) -> list[_Tr
             "y": np.asarray(_shown(values, name, view), "f4"),
             "customdata": np.asarray(values, "f4"),
             "line": {"color": curve["line"]["color"], "dash": "1px,3px", "width": 1.4},
-            "showlegend": False,
             "hovertemplate": curve["hovertemplate"].replace("|μ|", "|μ| over all stored rows"),
         }
     ]

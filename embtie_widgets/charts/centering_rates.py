@@ -20,7 +20,7 @@ from embtie_widgets.charts.centering_view import (
     number_of,
     rate,
 )
-from embtie_widgets.charts.facets import LEGEND, Facets, heading, suffix
+from embtie_widgets.charts.facets import LEGEND, Facets, heading, named_once, suffix
 from embtie_widgets.charts.figures import plain
 from embtie_widgets.results.centering import DIVERGED, CenteringReport, CenteringRun
 
@@ -39,7 +39,7 @@ def rates(result: CenteringReport | None, measure: str = HELD_LOSS) -> dict[str,
     for place, part in enumerate(parts):
         lines = [_of_line(part, line, place, measure) for line in _lines(part)]
         traces += [*lines, *_crosses(part, lines, ups[place]["range"][1])]
-    facets = Facets(len(parts), columns, _named_once(traces), height=230)
+    facets = Facets(len(parts), columns, named_once(traces, "lines+markers"), height=230)
     layout = {
         "uirevision": measure,
         "hovermode": "closest",
@@ -49,16 +49,6 @@ def rates(result: CenteringReport | None, measure: str = HELD_LOSS) -> dict[str,
         **facets.layout(across, ups),
     }
     return {"data": traces, "layout": layout, "narrow": facets.narrow.layout(across, ups)}
-
-
-def _named_once(traces: list[_Trace]) -> tuple[str, ...]:
-    """Every line stands in the legend once, however many charts it is in; nothing else does."""
-    found: dict[str, None] = {}
-    for trace in traces:
-        trace["showlegend"] = trace["mode"] == "lines+markers" and trace["name"] not in found
-        if trace["showlegend"]:
-            found[trace["name"]] = None
-    return tuple(found)
 
 
 def _parts(result: CenteringReport | None) -> list[list[CenteringRun]]:

@@ -106,6 +106,17 @@ LEGEND = {
 """At the top of the figure, above the names of the charts."""
 
 
+def named_once(traces: list[dict[str, Any]], mode: str) -> tuple[str, ...]:
+    """The names in the legend: each of those drawn in this mode once, however many charts it is in,
+    and nothing else."""
+    found: dict[str, None] = {}
+    for trace in traces:
+        trace["showlegend"] = trace.get("mode") == mode and trace["name"] not in found
+        if trace["showlegend"]:
+            found[trace["name"]] = None
+    return tuple(found)
+
+
 def suffix(place: int) -> str:
     """What plotly appends to the names of the axes of a chart, counted from 0."""
     return "" if place == 0 else str(place + 1)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,22 @@ def test_a_run_that_diverged_ends_with_a_cross_at_its_last_finite_value(
     assert "diverged at step 200" in found["baseline"]["hovertemplate"]
     assert np.isfinite(found["baseline"]["y"]).all()
     assert found["z-loss"]["marker"]["symbol"] == METHODS["z-loss"].symbol
+
+
+def test_every_curve_ends_with_the_marker_of_its_method(sweep: CenteringReport) -> None:
+    spec = chart.spec(sweep, LAST)
+    for name, end in ends(spec, "y2").items():
+        curve = lines(spec, "y2")[name]
+        assert (end["x"], end["y"]) == (curve["x"][-1:], curve["y"][-1:])
+
+
+def test_every_run_stands_in_the_legend_once_also_where_the_first_chart_lacks_it(
+    sweep: CenteringReport,
+) -> None:
+    for names in (chart.USUAL, ("bound_ratio", "loss")):
+        drawn = chart.spec(sweep, replace(LAST, curves=names))["data"]
+        named = [trace["legendgroup"] for trace in drawn if trace["showlegend"]]
+        assert sorted(named) == ["baseline", "soft-cap", "z-loss", "μ-centering", "μ-loss"]
 
 
 def test_the_mean_over_stored_rows_is_dotted_where_it_is_another_one() -> None:
@@ -339,6 +356,10 @@ def test_the_chosen_run_has_a_frame() -> None:
     assert chart.grid(made)["layout"]["shapes"] == []
 
 
+def test_a_heat_map_asks_for_the_width_of_its_words() -> None:
+    assert chart.grid(report())["least"] - chart.grid(report(RATES[:2]))["least"] == 3 * 66
+
+
 def test_a_reason_is_text_and_nothing_else() -> None:
     made = every_state()
     said = [text for row in chart.grid(made)["data"][1]["hovertext"] for text in row]
@@ -467,6 +488,10 @@ def test_printed_values_are_those_of_the_paper() -> None:
 
 def test_the_chart_by_coefficient_takes_the_mean_over_seeds() -> None:
     made = report(seeds=(0, 1), coefficients=(1e-4, 1e-1))
+    unlike = tuple(
+        replace(one, value=one.value * (1 + (one.seed or 0))) for one in made.sensitivity
+    )
+    made = replace(made, sensitivity=unlike)
     (line,) = [t for t in chart.coefficients(made)["data"] if t["name"] == "μ-loss"]
     np.testing.assert_allclose(line["x"], [-4, -1])
     for place, weight in enumerate((1e-4, 1e-1)):
@@ -485,6 +510,25 @@ def test_the_page_holds_every_chart_that_there_is_something_on(sweep: CenteringR
     assert 'id="embtie-settings"' in drawn
     assert chart.page(recorded(), "{}").count('class="plotly-graph-div"') == 3
     assert chart.page(one_rate(), "{}").count('class="plotly-graph-div"') == 2
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "columns"), [(390, 1), (1000, 2)])
+def test_on_a_phone_the_page_has_one_chart_below_the_other(
+    chromium: Any, tmp_path: Path, sweep: CenteringReport, width: int, columns: int
+) -> None:
+    (tmp_path / "page.html").write_text(chart.page(sweep, "{}"), encoding="utf-8")
+    page = chromium.new_page(viewport={"width": width, "height": 800})
+    try:
+        page.goto((tmp_path / "page.html").as_uri())
+        page.wait_for_function("document.querySelectorAll('.main-svg').length > 8")
+        first = "document.querySelector('.js-plotly-plot')"
+        across = f"{first}._fullLayout.xaxis2.domain[0] > 0.4"
+        page.wait_for_function(f"({across}) === {str(columns == 2).lower()}")
+        fits = f"{first}.parentElement.clientHeight >= {first}._fullLayout.height"
+        assert page.evaluate(fits)
+    finally:
+        page.close()
 
 
 def test_the_exported_figure_carries_its_caption(sweep: CenteringReport) -> None:
