@@ -30,8 +30,8 @@ _HELP = """
 <p>A logit is a row of the output matrix times the hidden state. The rows' mean <b>μ</b> gives every
 logit of a position the same number, μ·h, which the softmax cannot see: nothing in the loss holds it
 back. Plain gradient steps leave μ of an untied matrix where it is; <b>Adam</b>, whose steps have
-their own size in every entry, moves it, at high learning rates far, until numbers of such a size
-lose their last digits and the loss parts.</p>
+their own size in every entry, moves it, at high learning rates far. Exact numbers do not mind; in
+bfloat16 logits of some hundreds lose the digits that tell tokens apart, and losses part.</p>
 <p><b>μ-centering</b> takes μ off after every step and <b>μ-loss</b> holds its length down;
 <b>z-loss</b> holds the log of the softmax's sum down and <b>soft-cap</b> squeezes the logits, both
 for logits that grow, whatever makes them grow. Each run starts from the same weights and reads the

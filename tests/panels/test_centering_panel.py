@@ -172,6 +172,17 @@ def test_the_menus_reach_every_run_by_keyboard(panel: CenteringPanel) -> None:
     assert not seen(menus["size"])
 
 
+def test_another_result_keeps_the_run_or_the_one_most_like_it(
+    panel: CenteringPanel, runner: FakeRunner
+) -> None:
+    panel.grid.clicked(0, (1, 2))
+    assert (panel.run_chooser.run.method, panel.run_chooser.run.lr) == ("mu-centering", 0.03)
+    for rates, kept in (((0.03, 0.1), 0.03), ((0.1,), 0.1)):
+        panel.start()
+        runner.jobs[-1].finish(sample.report(rates))
+        assert (panel.run_chooser.run.method, panel.run_chooser.run.lr) == ("mu-centering", kept)
+
+
 def test_what_a_menu_is_set_to_goes_before_the_other_menus(runner: FakeRunner) -> None:
     runs = (sample.run("none", 0.1, size="16M"), sample.run("z-loss", 0.3, size="57M"))
     panel = CenteringPanel(parts=parts(runner, Cost(100), sample.finished(runs)))
