@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from embtie_widgets.charts.centering_scale import LOSSES, Scale, scale_of
 from embtie_widgets.charts.centering_view import (
     HELD_LOSS,
     QUANTITIES,
@@ -37,14 +38,11 @@ from embtie_widgets.results.centering import (
     CenteringRun,
 )
 
-LOSSES = (HELD_LOSS, "loss")
 SIGNS = {DIVERGED: "✕", FAILED: "!", MISSING: "–", WAITING: "…", RUNNING: "▶"}
 _WASH = {DIVERGED: 0.78, FAILED: 0.3, MISSING: 0.0, WAITING: 0.08, RUNNING: 0.14, DONE: 0.0}
 _RED, _GREY, _FRAME = "214,69,69", "122,130,143", "#3b8fd6"
 _ROW, _GAP, _ABOVE, _BELOW = 32, 58, 40, 60  # pixels
 _BESIDE, _CELL = 180, 66  # pixels of names and scale, and of a cell with a word in it
-_LEAST = 0.005  # nats: so far above the best a colour begins
-_ALIKE = 1.5  # magnitudes that differ by less than this factor hardly differ
 _STRONGEST = 0.62  # of a cell's colour, so that words on it can be read
 _NUMBERS = ("logit_mean", "logit_max", "logit_std", "mu_output", "common_fraction", "bound_ratio")
 _Trace = dict[str, Any]
@@ -133,7 +131,8 @@ def spec(
     Traces 2 i and 2 i + 1 are the values and the states of block i.
     """
     measure, found = measured(result, measure), blocks(result)
-    scale = _scale(found, measure)
+    told = [run for block in found for run in block.runs if _has(run, measure)]
+    scale = scale_of([(run, number_of(run, measure)) for run in told], measure)
     traces = [
         trace
         for place, block in enumerate(found)
@@ -149,60 +148,11 @@ def spec(
 # Cells.
 
 
-@dataclass(frozen=True)
-class _Scale:
-    """From a number to the strength of its colour, and the numbers beside the scale."""
-
-    best: dict[str, float]
-    lowest: float
-    highest: float
-    ticks: list[tuple[float, str]]
-
-    def of(self, run: CenteringRun, measure: str) -> float:
-        value = number_of(run, measure)
-        if measure in LOSSES:
-            return math.log10(max(value - self.best.get(run.size, value), 0) + _LEAST)
-        return math.asinh(abs(value))
-
-
-def _scale(found: list[Block], measure: str) -> _Scale:
-    known = [(run, number_of(run, measure)) for block in found for run in _told(block, measure)]
-    return _of_losses(known) if measure in LOSSES else _of_magnitudes([abs(v) for _, v in known])
-
-
-def _of_losses(known: list[tuple[CenteringRun, float]]) -> _Scale:
-    """By how far they lie above the best of their size."""
-    best: dict[str, float] = {}
-    for run, value in known:
-        best[run.size] = min(value, best.get(run.size, math.inf))
-    most = max((value - best[run.size] for run, value in known), default=0.0)
-    most = max(most, 0.1)
-    steps = [step for step in (0.01, 0.1, 1.0, 10.0) if step <= most]
-    ticks = [(math.log10(step + _LEAST), f"+{step:g}") for step in steps]
-    lowest = math.log10(_LEAST)
-    return _Scale(best, lowest, math.log10(most + _LEAST), [(lowest, "best"), *ticks])
-
-
-def _of_magnitudes(known: list[float]) -> _Scale:
-    """From the least of them; from 0 where they hardly differ."""
-    least, most = min(known, default=0.0), max(known, default=0.0) or 1.0
-    least = 0.0 if most < _ALIKE * least else least
-    steps = [step for step in (0.0, 1.0, 10.0, 100.0, 1e3, 1e4) if least <= step <= most]
-    steps = steps if len(steps) > 1 else [least, most]
-    ticks = [(math.asinh(step), f"{step:.4g}") for step in steps]
-    return _Scale({}, math.asinh(least), math.asinh(most), ticks)
-
-
-def _told(block: Block, measure: str) -> list[CenteringRun]:
-    """The runs of a block whose cell shows a number."""
-    return [run for run in block.runs if _has(run, measure)]
-
-
 def _has(run: CenteringRun | None, measure: str) -> bool:
     return run is not None and run.state == DONE and math.isfinite(number_of(run, measure))
 
 
-def _values(block: Block, place: int, measure: str, scale: _Scale) -> _Trace:
+def _values(block: Block, place: int, measure: str, scale: Scale) -> _Trace:
     z = [
         [scale.of(run, measure) if run and _has(run, measure) else math.nan for run in row]
         for row in block.rows
@@ -315,7 +265,7 @@ def _hover(run: CenteringRun | None) -> str:
     return "<br>".join(lines)
 
 
-def _bar(scale: _Scale, measure: str, domain: list[float]) -> _Trace:
+def _bar(scale: Scale, measure: str, domain: list[float]) -> _Trace:
     """The scale of the colours, beside the first block."""
     return {
         "len": domain[1] - domain[0],

@@ -70,6 +70,8 @@ def test_a_large_mean_is_told_even_where_the_loss_does_not_part() -> None:
     said = chart.headline(calm())
     assert "within 0.000 nats" in said
     assert "has run to 18, while" in said
+    assert "Nothing diverges here; that takes a longer run" in said
+    assert "longer run" not in chart.headline(one_rate())
 
 
 def test_a_rival_that_is_worse_than_the_baseline_is_told() -> None:
