@@ -1,0 +1,93 @@
+"""The story of the logits that run away, run as it stands but with shorter and milder trainings."""
+
+import re
+from typing import Any
+
+import nbclient
+import nbformat
+import pytest
+
+from embtie_widgets.app.serve import notebook
+from embtie_widgets.requests.centering import METHODS
+
+STEPS, RATE = 24, 0.01
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    book = nbformat.read(notebook("centering.ipynb"), as_version=4)
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in book.cells)
+    assert "widgets" not in book.metadata
+    (parameters,) = (c for c in book.cells if "parameters" in c.metadata.get("tags", ()))
+    assert parameters.source == "STEPS, RATE = 1_500, 0.1"
+    parameters.source = f"STEPS, RATE = {STEPS}, {RATE}"
+    place = str(tmp_path_factory.mktemp("story"))
+    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": place}}).execute()
+    return book
+
+
+def lines(book: Any, name: str) -> list[str]:
+    """What a cell has printed."""
+    outputs = next(cell for cell in book.cells if cell.id == name).outputs
+    return "".join(out.get("text", "") for out in outputs).splitlines()
+
+
+def numbers(line: str) -> list[float]:
+    return [float(n) for n in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", line)]
+
+
+def test_every_cell_runs(ran: Any) -> None:
+    outputs = [out for cell in ran.cells for out in cell.get("outputs", [])]
+    assert outputs
+    assert not any(out.output_type == "error" for out in outputs)
+
+
+def test_by_hand_a_subtraction_changes_a_prediction_only_under_a_cap(ran: Any) -> None:
+    mean, change, capped = (numbers(line) for line in lines(ran, "subtract"))
+    assert abs(mean[0]) > 1
+    assert mean[1] == 0
+    assert change[0] < 1e-12 < 1e-3 < capped[0]
+
+
+def test_each_method_has_a_run_and_centering_leaves_no_mean(ran: Any) -> None:
+    told = dict(line.split(": ", 1) for line in lines(ran, "run"))
+    assert tuple(told) == METHODS
+    found = {method: numbers(line) for method, line in told.items()}
+    for end, limit in ((found["mu-centering"], 0.01), (found["none"], 0.5)):
+        mean, _spread, _most, length, _loss = end
+        assert (abs(mean) < limit) == (end is found["mu-centering"])
+        assert (length < limit / 10) == (end is found["mu-centering"])
+
+
+def test_adam_alone_moves_the_mean_row(ran: Any) -> None:
+    start = None
+    for line in lines(ran, "movers"):
+        method, (first, last) = line.split(":")[0], numbers(line)
+        if method == "none":
+            assert last > 2 * first
+        else:
+            start = start or first
+            assert first == last == start
+    assert start
+
+
+def test_a_planted_shift_costs_in_low_precision_and_one_subtraction_takes_it_back(ran: Any) -> None:
+    shifts = [numbers(line.split(":", 1)[1]) for line in lines(ran, "planted")]
+    exact, coarse, centred = zip(*shifts, strict=True)
+    assert max(exact) - min(exact) < 2e-3
+    assert coarse[-1] > coarse[-2] > exact[0] + 0.3
+    assert max(abs(one - exact[0]) for one in centred) < 0.01
+
+
+def test_the_effects_say_where_a_subtraction_is_not_harmless(ran: Any) -> None:
+    moved: dict[str, float] = {}
+    for line in lines(ran, "effects"):
+        name, said = line.split(": ", 1)
+        moved.setdefault(name, numbers(said)[0])
+    assert moved["untied, not capped"] < 1e-12
+    assert all(value > 1e-9 for name, value in moved.items() if name != "untied, not capped")
+    assert {name.split(",")[0] for name in moved} == {"tied", "untied"}
+
+
+def test_the_sensitivity_is_the_papers(ran: Any) -> None:
+    assert numbers(lines(ran, "sensitivity")[0]) == [0.05]
