@@ -64,26 +64,31 @@ class SettingPicker(w.VBox):
             "Fills in everything below; what it shows was measured",
         )
         self.said, self._quiet = w.HTML(), False
+        self._followed = CenteringRequest()
         super().__init__([self.names, self.said])
         self.add_class("ep-corpus")
         self.names.observe(lambda _: self._picked(), "value")
 
     def follow(self, request: CenteringRequest) -> None:
         """Show which setting the request is; where it runs on makes no other one of it."""
+        self._followed = request
+        known = {name: replace(one, device=request.device) for name, one in self._requests.items()}
+        name = next((name for name, one in known.items() if one == request), _OWN)
         self._quiet = True
         try:
-            same = {
-                name: replace(one, device=request.device) for name, one in self._requests.items()
-            }
-            self.names.value = next((n for n, one in same.items() if one == request), _OWN)
+            self.names.value = name
         finally:
             self._quiet = False
-        _fields, words = self._settings.get(self.names.value, ({}, ""))
+        _fields, words = self._settings.get(name, ({}, ""))
         self.said.value = f"<p class='ep-said'>{escape(words)}</p>" if words else ""
 
     def _picked(self) -> None:
-        if not self._quiet and self.names.value in self._requests:
+        if self._quiet:
+            return
+        if self.names.value in self._requests:
             self._chosen(self._requests[self.names.value])
+        else:  # that comes of a change in what is below
+            self.follow(self._followed)
 
 
 class SweepControls:

@@ -116,6 +116,8 @@ def test_a_setting_fills_in_everything_and_is_left_by_a_change(panel: CenteringP
     panel.setting.names.value = name
     assert panel.request == CenteringRequest(**fields)
     assert words[:20] in panel.setting.said.value
+    panel.setting.names.value = "your own"
+    assert panel.setting.names.value == name
     panel.training.numbers["steps"].value = 17
     assert panel.setting.names.value == "your own"
     assert panel.setting.said.value == ""
