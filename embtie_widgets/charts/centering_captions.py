@@ -10,7 +10,6 @@ from embtie_widgets.charts.centering_curves import CUT, SMOOTH
 from embtie_widgets.charts.centering_view import (
     HELD_LOSS,
     View,
-    final_loss,
     fitting,
     measured,
     measures_of,
@@ -106,9 +105,8 @@ def grid_caption(result: CenteringReport, measure: str = HELD_LOSS) -> str:
     measure = measured(result, measure)
     states = {run.state for run in result.runs}
     lossy = measure in (HELD_LOSS, "loss")
-    what = {name: label for label, name in measures_of(result)}.get(measure, measure)
     facts = [
-        f"Each cell is a run at its end: {what}",
+        f"Each cell is a run at its end: {_of_measure(result, measure, units=True)}",
         "the colour says how far it lies above the best of its size, on a logarithmic scale; bold "
         "is the best rate of a line"
         if lossy
@@ -119,10 +117,16 @@ def grid_caption(result: CenteringReport, measure: str = HELD_LOSS) -> str:
     return _sentence(facts)
 
 
+def _of_measure(result: CenteringReport, measure: str, units: bool = False) -> str:
+    """What a number of the runs is called, the losses with their unit or without."""
+    label = {name: label for label, name in measures_of(result)}.get(measure, measure)
+    return label if units else label.removesuffix(", nats")
+
+
 def rates_caption(result: CenteringReport) -> str:
     """What the chart of losses by rate rests on."""
     seeds = len({run.seed for run in result.runs})
-    loss = final_loss(result) if measured(result, HELD_LOSS) == HELD_LOSS else "loss in training"
+    loss = _of_measure(result, measured(result, HELD_LOSS))
     facts = [
         f"{loss[:1].upper()}{loss[1:]} at the end of each run against its peak learning rate",
         f"mean over {seeds} seeds, with the least and the largest"

@@ -87,6 +87,7 @@ HELD_LOSS = "held_loss"
 """The loss on text held out: no curve, a number of each run."""
 HELD_OUT = "text held out"
 """What a run says that its loss is on, where it says so."""
+_NOTHING = 1e-6
 _FAINTEST = 0.4  # of the colour, for the smallest coefficient
 METHOD_WORDS = {
     "none": "baseline",
@@ -265,3 +266,10 @@ def rate(lr: float) -> str:
     """A learning rate or a coefficient as it is read: 0.003, 1e-4."""
     small = 0 < lr < 1e-3
     return np.format_float_scientific(lr, trim="-", exp_digits=1) if small else f"{lr:g}"
+
+
+def worded(value: float) -> str:
+    """A number in a sentence: three digits that count, and 0 for what rounding leaves of it."""
+    if abs(value) < _NOTHING:
+        return "0"
+    return (f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}").replace("-", "−")

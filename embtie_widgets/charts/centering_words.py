@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from embtie_widgets.charts.centering_movers import movers, span_of
+from embtie_widgets.charts.centering_scale import LOSSES
 from embtie_widgets.charts.centering_view import (
     HELD_LOSS,
     at_step,
@@ -13,7 +15,9 @@ from embtie_widgets.charts.centering_view import (
     method_words,
     number_of,
     rate,
+    worded,
 )
+from embtie_widgets.charts.sentences import listed
 from embtie_widgets.results.centering import (
     DIVERGED,
     DONE,
@@ -22,12 +26,12 @@ from embtie_widgets.results.centering import (
     CenteringReport,
     CenteringRun,
     Effect,
+    Sensitivity,
 )
 
 APART = 0.05
 """Nats: losses that differ by less are not told apart in words."""
 _RUN_AWAY = 3.0  # spreads of the logits: from so large a mean on, what is common is what has grown
-_STILL = 0.02  # of its length: a mean row that has changed by less has stayed
 _ROUNDING = 1e-9
 _NAMED = 4  # more runs than that are counted, not named
 _LONGER = (
@@ -39,14 +43,15 @@ _LONGER = (
 def headline(result: CenteringReport) -> str:
     """What the methods do at the highest rate, what has grown, and how much the rate matters."""
     if {"sgd", "coupled-adam"} & {run.method for run in result.runs}:
-        moved = [run for run in result.runs if _span(run) is not None]
+        moved = [run for run in result.runs if span_of(run) is not None]
         if moved:
-            return _movers(moved)
+            return movers(moved)
     base = _baseline(result)
     if base is None:
         return _standing(result)
     said = [
         _ending(result, base),
+        _by_seed(result, base),
         _beyond(result, base),
         _grown(result, base),
         _sensitivities(result, base),
@@ -75,18 +80,21 @@ def _all_gone(result: CenteringReport, base: CenteringRun) -> bool:
 
 def _rivals(result: CenteringReport, base: CenteringRun) -> list[CenteringRun]:
     """The other methods of its rate, size, seed and tying that have ended."""
-    return [
-        run
-        for run in _ended(result.side_by_side(base))
-        if run.tied == base.tied and run.method != base.method
-    ]
+    return [run for run in _ended(_beside(result, base)) if run.method != base.method]
+
+
+def _beside(result: CenteringReport, base: CenteringRun) -> list[CenteringRun]:
+    """The runs of its rate, size, seed and tying, itself among them, ended or not."""
+    return [run for run in result.side_by_side(base) if run.tied == base.tied]
 
 
 def _where(result: CenteringReport, run: CenteringRun) -> str:
-    """At which rate, and of which size and tying where there are several."""
+    """At which rate, and of which size, tying and seed where there are several."""
     sizes, ties = ({getattr(one, name) for one in result.runs} for name in ("size", "tied"))
     tied = {True: "tied", False: "untied", None: ""}[run.tied]
-    more = [run.size if len(sizes) > 1 else "", tied if len(ties) > 1 else ""]
+    seeds = {one.seed for one in result.runs}
+    seed = f"seed {run.seed}" if len(seeds) > 1 and run.seed is not None else ""
+    more = [run.size if len(sizes) > 1 else "", tied if len(ties) > 1 else "", seed]
     facts = ", ".join(one for one in more if one)
     return f"At a learning rate of {rate(run.lr)}{f' ({facts})' if facts else ''}"
 
@@ -100,10 +108,44 @@ def _ending(result: CenteringReport, base: CenteringRun) -> str:
         return f"{where} {_compared(result, base, rivals)}"
     verb = "diverges" if len(gone) == 1 else "diverge"
     if not left:
-        return f"{where} all {len(gone)} runs {verb}."
+        every = len(gone) == len(_beside(result, base))
+        return (
+            f"{where} {'all' if every else 'of those that have ended all'} {len(gone)} runs {verb}."
+        )
     at = at_step(gone[0]) if len(gone) == 1 else ""
     ends = f"{_named(left, rivals)} {_losses(result, left)}"
     return f"{where} {_named(gone, rivals)} {verb}{at}; {ends}."
+
+
+def _by_seed(result: CenteringReport, base: CenteringRun) -> str:
+    """How far the baseline lies above the best rival with each seed, where there are several."""
+    mine = (base.method, base.lr, base.size, base.tied)
+    alike = [
+        run
+        for run in _ended(result.runs)
+        if (run.method, run.lr, run.size, run.tied) == mine and _rivals(result, run)
+    ]
+    gone = sum(run.state == DIVERGED for run in alike)
+    known = [
+        more for run in alike if run.state == DONE and math.isfinite(more := _above(result, run))
+    ]
+    if len(alike) < 2:
+        return ""
+    ends = f"{_signed_range(known)} nats above the best of the others" if known else ""
+    if not gone:
+        return f"Over {len(alike)} seeds the baseline ends {ends}." if ends else ""
+    more = f"; with the others it ends {ends}" if ends else ""
+    return f"Of {len(alike)} seeds the baseline diverges with {gone}{more}."
+
+
+def _above(result: CenteringReport, base: CenteringRun) -> float:
+    """How far its loss lies above that of the best rival."""
+    losses = [_loss(result, run) for run in _rivals(result, base) if run.state == DONE]
+    return _loss(result, base) - min(filter(math.isfinite, losses), default=math.nan)
+
+
+def _signed_range(values: list[float]) -> str:
+    return _range(values).replace("-", "−")
 
 
 def _beyond(result: CenteringReport, base: CenteringRun) -> str:
@@ -119,7 +161,7 @@ def _beyond(result: CenteringReport, base: CenteringRun) -> str:
             and _all_gone(result, run)
         }
     )
-    return f"At {_listed([rate(lr) for lr in higher])} all diverge." if higher else ""
+    return f"At {listed([rate(lr) for lr in higher])} all diverge." if higher else ""
 
 
 def _losses(result: CenteringReport, runs: list[CenteringRun]) -> str:
@@ -135,7 +177,7 @@ def _compared(result: CenteringReport, base: CenteringRun, rivals: list[Centerin
     known = [run for run in rivals if math.isfinite(_loss(result, run))]
     own = _loss(result, base)
     if not known or not math.isfinite(own):
-        return "all runs have come to their end."
+        return "no losses are known that could be compared."
     best = min(known, key=lambda run: _loss(result, run))
     more, reached = own - _loss(result, best), f"{_loss(result, best):.3f}"
     if more > APART:
@@ -146,15 +188,19 @@ def _compared(result: CenteringReport, base: CenteringRun, rivals: list[Centerin
     worst = max((base, *known), key=lambda run: _loss(result, run))
     spread = _loss(result, worst) - min(own, _loss(result, best))
     if spread <= APART:
-        return f"all methods end within {spread:.3f} nats of one another, at about {own:.2f}."
+        count, of = len(known) + 1, len(_beside(result, base))
+        who = "all methods" if count == of else f"{count} of {of} runs"
+        return f"{who} end within {spread:.3f} nats of one another, at about {own:.2f}."
+    near = f"{more:.3f} above" if more > 0 else "no worse than"
     return (
-        f"the baseline ends with a loss of {own:.3f}, no worse than the best of the others; "
+        f"the baseline ends with a loss of {own:.3f}, {near} the best of the others; "
         f"{called(worst, rivals)} ends with {_loss(result, worst):.3f}."
     )
 
 
 def _loss(result: CenteringReport, run: CenteringRun) -> float:
-    return number_of(run, measured(result, HELD_LOSS))
+    name = measured(result, HELD_LOSS)
+    return number_of(run, name) if name in LOSSES else math.nan
 
 
 def _grown(result: CenteringReport, base: CenteringRun) -> str:
@@ -162,16 +208,17 @@ def _grown(result: CenteringReport, base: CenteringRun) -> str:
     come of it in a training, that it takes longer."""
     mean, spread, length = (_end(base, n) for n in ("logit_mean", "logit_std", "mu_output"))
     calm = not any(run.state == DIVERGED for run in result.runs) and not _apart(result, base)
-    longer = f" {_LONGER}" if calm and result.settings.get("source") == "train" else ""
+    trained = result.settings.get("source") == "train" and not result.progress
+    longer = f" {_LONGER}" if calm and trained else ""
     if math.isfinite(mean) and abs(mean) > _RUN_AWAY * spread:
         return (
-            f"The baseline's mean logit has run to {_number(mean)}, while the logits of a position "
-            f"spread by {_number(spread)}: what has grown is common to all tokens.{longer}"
+            f"The baseline's mean logit has run to {worded(mean)}, while the logits of a position "
+            f"spread by {worded(spread)}: what has grown is common to all tokens.{longer}"
         )
     if not calm or not math.isfinite(length):
         return ""
-    at = f", its mean logit is {_number(mean)}" if math.isfinite(mean) else ""
-    return f"The baseline's mean row has a length of {_number(length)}{at}.{longer}"
+    at = f", its mean logit is {worded(mean)}" if math.isfinite(mean) else ""
+    return f"The baseline's mean row has a length of {worded(length)}{at}.{longer}"
 
 
 def _apart(result: CenteringReport, base: CenteringRun) -> bool:
@@ -202,8 +249,15 @@ def _sensitivities(result: CenteringReport, base: CenteringRun) -> str:
     return (
         f"Away from the best of {len(own[base.size].rates)} rates the loss is on average {before} "
         f"nats higher without a method, {_range([one.value for one in line])} with "
-        f"{method_words(best.method)}{', by size' if len(line) > 1 else ''}."
+        f"{_weighed(best, others)}{', by size' if len(line) > 1 else ''}."
     )
+
+
+def _weighed(one: Sensitivity, among: list[Sensitivity]) -> str:
+    """Its method, with the coefficient where there are several."""
+    weights = {other.coefficient for other in among if other.method == one.method}
+    weight = "" if one.coefficient is None or len(weights) < 2 else f" {rate(one.coefficient)}"
+    return f"{method_words(one.method)}{weight}"
 
 
 def _range(values: list[float]) -> str:
@@ -214,62 +268,45 @@ def _range(values: list[float]) -> str:
 def _standing(result: CenteringReport) -> str:
     """What can be said where no method can be compared with the baseline."""
     ended = [run for run in result.runs if run.state == DONE]
+    gone = sum(run.state == DIVERGED for run in result.runs)
     if not ended:
-        return f"In training: {result.progress}." if result.progress else "No run has ended yet."
+        return f"In training: {result.progress}." if result.progress else _none_left(gone)
     losses = [run for run in ended if math.isfinite(_loss(result, run))]
     best = min(losses, key=lambda run: _loss(result, run), default=ended[0])
     name = f"{called(best, result.runs)} at {rate(best.lr)}"
-    many = f"Of {len(ended)} runs the best, {name}, ends" if len(ended) > 1 else f"{name} ends"
     loss = f" with a loss of {_loss(result, best):.3f}" if losses else ""
-    return " ".join(part for part in (f"{many}{loss}.", _state_of(best)) if part)
+    return " ".join(
+        part for part in (f"{_first(name, len(ended), gone)}{loss}.", _state_of(best)) if part
+    )
+
+
+def _none_left(gone: int) -> str:
+    """Nothing is under way, and no run has a loss at its end."""
+    lost = f"{_diverging(gone)}; no" if gone else "No"
+    return f"{lost} run has come to its end."
+
+
+def _first(name: str, ended: int, gone: int) -> str:
+    """The best run among those that have ended, and how many have diverged."""
+    if gone:
+        others = f"the best of the {ended} others, {name}," if ended > 1 else name
+        return f"{_diverging(gone)}; {others} ends"
+    return f"Of {ended} runs the best, {name}, ends" if ended > 1 else f"{name} ends"
+
+
+def _diverging(gone: int) -> str:
+    return f"{gone} run diverges" if gone == 1 else f"{gone} runs diverge"
 
 
 def _state_of(run: CenteringRun) -> str:
     mean, spread, length = (_end(run, n) for n in ("logit_mean", "logit_std", "mu_output"))
     known = [
-        f"its mean logit is {_number(mean)}" if math.isfinite(mean) else "",
-        f"the spread of its logits {_number(spread)}" if math.isfinite(spread) else "",
-        f"its mean row has a length of {_number(length)}" if math.isfinite(length) else "",
+        f"its mean logit is {worded(mean)}" if math.isfinite(mean) else "",
+        f"the spread of its logits {worded(spread)}" if math.isfinite(spread) else "",
+        f"its mean row has a length of {worded(length)}" if math.isfinite(length) else "",
     ]
     said = ", ".join(part for part in known if part)
     return f"{said[:1].upper()}{said[1:]}." if said else ""
-
-
-# Who moves the mean row.
-
-
-def _movers(runs: list[CenteringRun]) -> str:
-    """From where to where the mean row's length goes, and where it stays."""
-    base = max(runs, key=lambda run: (run.lr, run.tied is not True))
-    alike = [run for run in runs if (run.lr, run.size, run.seed) == (base.lr, base.size, base.seed)]
-    spans = [(run, span) for run in alike if (span := _span(run)) is not None]
-    moves = [
-        f"from {_number(first)} to {_number(last)} with {_optimiser(run, alike)}"
-        for run, (first, last) in spans
-        if not _stays(first, last)
-    ]
-    stays = [
-        f"at {_number(last)} with {_optimiser(run, alike)}"
-        for run, (first, last) in spans
-        if _stays(first, last)
-    ]
-    said = [f"goes {_listed(moves)}" if moves else "", f"stays {_listed(stays)}" if stays else ""]
-    return f"The length of the mean row {', and '.join(part for part in said if part)}."
-
-
-def _optimiser(run: CenteringRun, among: list[CenteringRun]) -> str:
-    return called(run, among).replace("baseline", "Adam")
-
-
-def _span(run: CenteringRun) -> tuple[float, float] | None:
-    """The first and the last length of the mean row."""
-    values = np.asarray(run.curves.get("mu_output", ()), float)
-    values = values[np.isfinite(values)]
-    return (float(values[0]), float(values[-1])) if len(values) > 1 else None
-
-
-def _stays(first: float, last: float) -> bool:
-    return abs(last - first) <= _STILL * max(first, last)
 
 
 # Before the numbers.
@@ -288,7 +325,7 @@ def _lost(result: CenteringReport) -> list[str]:
             reasons.setdefault(run.reason or "No reason was given.", []).append(run)
     found = [
         f"{len(runs)} of {len(result.runs)} runs failed"
-        f" ({_listed([f'{method_words(r.method)} at {rate(r.lr)}' for r in runs[:3]])}"
+        f" ({listed([f'{method_words(r.method)} at {rate(r.lr)}' for r in runs[:3]])}"
         f"{', ...' if len(runs) > 3 else ''}): {reason}"
         for reason, runs in reasons.items()
     ]
@@ -302,7 +339,7 @@ def _uneven(result: CenteringReport) -> list[str]:
     short = [one for one in result.sensitivity if one.unknown]
     if not short or result.progress:
         return []
-    names = _listed(list(dict.fromkeys(method_words(one.method) for one in short)))
+    names = listed(list(dict.fromkeys(method_words(one.method) for one in short)))
     return [
         f"The sensitivity of {names} leaves out rates whose loss is not known. It may look better "
         "than it is; compare it with none that has all of them."
@@ -318,7 +355,7 @@ def _at_ends(result: CenteringReport) -> list[str]:
     ]
     if not outer:
         return []
-    names = _listed(list(dict.fromkeys(method_words(one.method) for one in outer)))
+    names = listed(list(dict.fromkeys(method_words(one.method) for one in outer)))
     return [
         f"The best rate of {names} is at an end of the sweep: a better one may lie beyond, and the "
         "sensitivity is then larger."
@@ -333,12 +370,14 @@ def effects(result: CenteringReport) -> list[str]:
 def _effect(one: Effect) -> str:
     tied, cap = ("Tied" if one.tied else "Untied"), ("with" if one.capped else "without")
     changed = (
-        f"no probability changes by more than {one.softmax:.0e}, which is rounding"
+        "no probability changes"
+        if one.softmax == 0
+        else f"no probability changes by more than {one.softmax:.0e}, which is rounding"
         if one.softmax < _ROUNDING
         else f"probabilities change by up to {one.softmax:.3g}"
     )
     return (
-        f"{tied}, {cap} cap: {changed}, while logits move by up to {_number(one.logit_shift)}. "
+        f"{tied}, {cap} cap: {changed}, while logits move by up to {worded(one.logit_shift)}. "
         f"{one.changes}"
     )
 
@@ -360,14 +399,4 @@ def _named(runs: list[CenteringRun], among: list[CenteringRun]) -> str:
     if len(runs) > _NAMED:
         return f"{len(runs)} of the {len(among) + 1} runs"
     names = [called(run, among) for run in runs]
-    return _listed(["the baseline" if name == "baseline" else name for name in names])
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _number(value: float) -> str:
-    if abs(value) < _ROUNDING:
-        return "0"
-    return (f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}").replace("-", "−")
+    return listed(["the baseline" if name == "baseline" else name for name in names])

@@ -128,7 +128,7 @@ def test_a_training_says_how_far_it_is_before_any_run_has_ended() -> None:
     begun = tuple(map(waiting, one_rate().runs))
     made = replace(one_rate(), runs=begun, sensitivity=(), progress="step 3 of 300 of run 1 of 5")
     assert chart.headline(made) == "In training: step 3 of 300 of run 1 of 5."
-    assert chart.headline(replace(made, progress="")) == "No run has ended yet."
+    assert chart.headline(replace(made, progress="")) == "No run has come to its end."
 
 
 def test_without_a_baseline_the_best_run_is_told() -> None:
@@ -160,6 +160,59 @@ def test_who_moves_the_mean_row_and_who_does_not() -> None:
     assert "from 0.03 to 6 with Adam and from 0.03 to 0.09 with Coupled Adam" in chart.headline(
         moved
     )
+
+
+def test_what_has_no_loss_at_its_end_is_no_best_run() -> None:
+    alone = report((0.1, 0.3, 1.0), methods=("none",))
+    gone = replace(alone, runs=alone.runs[1:], sensitivity=())
+    assert chart.headline(gone) == "2 runs diverge; no run has come to its end."
+    assert chart.headline(replace(alone, sensitivity=())).startswith(
+        "2 runs diverge; baseline at 0.1 ends with a loss of 3.9"
+    )
+
+
+def test_a_number_that_is_no_loss_is_not_told_as_one() -> None:
+    runs = tuple(
+        replace(one, loss=np.nan, numbers={"logit_mean": -2.0, "logit_std": 3.0})
+        for one in calm().runs
+    )
+    said = chart.headline(replace(calm(), runs=runs))
+    assert "no losses are known" in said
+    assert "end within" not in said
+    assert chart.rates_caption(replace(calm(), runs=runs)).startswith("Mean logit at the end")
+
+
+def test_all_methods_are_those_that_have_ended_with_a_loss() -> None:
+    said = chart.headline(changed(calm(), "z-loss", state="failed", loss=np.nan, reason=REASON))
+    assert "2 of 3 runs end within" in said
+
+
+def test_in_training_it_is_not_said_that_nothing_diverges() -> None:
+    quiet = calm().runs[0].numbers | {"logit_mean": -2.0}
+    made = changed(calm(), "none", numbers=quiet)
+    assert "Nothing diverges" in chart.headline(made)
+    assert "Nothing diverges" not in chart.headline(replace(made, progress="2 of 3 runs"))
+
+
+def test_a_baseline_that_is_a_little_worse_than_the_best_is_not_called_no_worse() -> None:
+    made = changed(changed(calm(), "none", loss=3.04), "mu-centering", loss=3.0)
+    said = chart.headline(changed(made, "z-loss", loss=3.5))
+    assert "ends with a loss of 3.040, 0.040 above the best of the others" in said
+
+
+def test_a_seed_is_named_and_the_others_are_told_with_it() -> None:
+    made = report((1e-2,), methods=("none", "z-loss"), seeds=(0, 1, 2))
+    losses = iter((3.0, 3.5, 3.6, 3.2, 3.7, 3.1))
+    made = replace(made, runs=tuple(replace(one, loss=next(losses)) for one in made.runs))
+    said = chart.headline(made)
+    assert "At a learning rate of 0.01 (seed 0) the baseline" in said
+    assert "Over 3 seeds the baseline ends −0.500 to 0.600 nats above the best" in said
+
+
+def test_who_broke_off_is_told_beside_who_moves_the_mean_row() -> None:
+    made = report((0.1,), methods=("none", "sgd"))
+    said = chart.headline(changed(made, "sgd", state="diverged", loss=np.nan))
+    assert said.endswith("Plain SGD diverges.") or said.endswith("plain SGD diverges.")
 
 
 def test_failed_and_missing_runs_are_told_with_their_reason() -> None:
