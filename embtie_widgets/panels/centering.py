@@ -48,7 +48,7 @@ _SOURCES = (
 )
 # Of a training's fields those that the sweep has its own controls for, or has no use for.
 _NOT_ASKED = frozenset({"lr", "seed", "share_start"})
-_ALL = "all"
+_ALL, _FEW = "all", 3
 
 
 class CenteringPanel(Panel):
@@ -134,12 +134,12 @@ class CenteringPanel(Panel):
         said = self.captions
         looks = w.Box([self.curve, self.stretch]).add_class("ep-looks")
         cells = w.Box([self.measure]).add_class("ep-looks")
-        scroll = w.Box([self.grid]).add_class("ep-grid").add_class("ep-scroll")
+        self.scroll = w.Box([self.grid]).add_class("ep-grid").add_class("ep-scroll")
         return {
             "curves": card("", self.run_chooser, looks, self.chart, said["curves"]).add_class(
                 "ep-curves"
             ),
-            "grid": card("The sweep", cells, scroll, said["grid"]).add_class("ep-sweep"),
+            "grid": card("The sweep", cells, self.scroll, said["grid"]).add_class("ep-sweep"),
             "one": card("One run", self.one).add_class("ep-one"),
             "rates": card("Loss by learning rate", self.rates, said["rates"]),
             "sensitivity": card(
@@ -250,6 +250,9 @@ class CenteringPanel(Panel):
         }
         for name, shown in seen.items():
             self.cards[name].layout.display = "" if shown else "none"
+        # The words of few columns have room on a narrow page too.
+        wide = result is not None and len(result.rates) > _FEW
+        (self.scroll.add_class if wide else self.scroll.remove_class)("ep-grid")
 
     def _is_seen(self, name: str) -> bool:
         return bool(self.cards[name].layout.display != "none")

@@ -224,6 +224,15 @@ def test_the_cells_show_another_number(panel: CenteringPanel) -> None:
     assert "mean row" in panel.captions["grid"].value
 
 
+def test_a_heat_map_of_few_rates_needs_no_wide_page(
+    panel: CenteringPanel, runner: FakeRunner
+) -> None:
+    assert "ep-grid" in panel.scroll._dom_classes
+    panel.start()
+    runner.jobs[-1].finish(sample.one_rate())
+    assert "ep-grid" not in panel.scroll._dom_classes
+
+
 def test_a_recorded_sweep_has_no_curves(runner: FakeRunner) -> None:
     panel = CenteringPanel(parts=parts(runner, Cost(100), sample.recorded()))
     assert "curves" not in shown(panel)
