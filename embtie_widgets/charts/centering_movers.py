@@ -14,7 +14,8 @@ def movers(runs: list[CenteringRun]) -> str:
     base = max(runs, key=lambda run: (run.lr, run.tied is not True))
     alike = [run for run in runs if (run.lr, run.size, run.seed) == (base.lr, base.size, base.seed)]
     names = {id(run): called(run, alike).replace("baseline", "Adam") for run in alike}
-    moves, stays = [], {}
+    moves: list[str] = []
+    stays: dict[str, list[str]] = {}
     for run in alike:
         first, last = span_of(run) or (0.0, 0.0)
         if abs(last - first) > _STILL * max(first, last):

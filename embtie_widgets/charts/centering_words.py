@@ -134,8 +134,8 @@ def _by_seed(result: CenteringReport, base: CenteringRun) -> str:
     ends = f"{_signed_range(known)} nats above the best of the others" if known else ""
     if not gone:
         return f"Over {len(alike)} seeds the baseline ends {ends}." if ends else ""
-    more = f"; with the others it ends {ends}" if ends else ""
-    return f"Of {len(alike)} seeds the baseline diverges with {gone}{more}."
+    rest = f"; with the others it ends {ends}" if ends else ""
+    return f"Of {len(alike)} seeds the baseline diverges with {gone}{rest}."
 
 
 def _above(result: CenteringReport, base: CenteringRun) -> float:
