@@ -8,8 +8,9 @@ What carries the mean logit away.  Most rows see one large push up now and then,
 down; Adam's second moment damps the large ones, so all rows drift against the mean hidden state.
 The first setting below had a mean logit of -27.7, -27.2 and -27.2 after 1,500 steps (three seeds).
 After 500 steps (seed 1) it was -12.7; with Adam's eps at 1e-4 it was -4.2, with beta2 at 0.999
--4.3, with a weight decay of 0.1 -4.1.  One second moment for all rows left |mu| as it was for 700 steps, plain SGD for 400.  The
-fewer tokens a batch holds, the faster: -17 after 1,000 steps at 64 tokens, -28 at 32 (rate 0.2).
+-4.3, with a weight decay of 0.1 -4.1.  One second moment for all rows left |mu| as it was for 700
+steps, plain SGD for 400.  The fewer tokens a batch holds, the faster: -17 after 1,000 steps at 64
+tokens, -28 at 32 (rate 0.2).
 
 What holds it.  A gain in the last norm: the hidden state shrinks (to a length of 0.5 from 8), mu
 grows (to 34, rows being 36 long), and the mean logit stays near -3.  A hidden state that keeps
