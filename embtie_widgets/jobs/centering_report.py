@@ -17,6 +17,7 @@ from embtie_widgets.results.centering import (
 from embtie_widgets.training.run_store import RunStore, curves_of
 
 _TOLD = ("batch", "length", "steps", "warmup", "precision", "threads", "torch")
+_LONG = 1e5  # of a loss
 
 
 def run_of_cell(cell: Cell, **known: Any) -> CenteringRun:
@@ -74,7 +75,8 @@ def why_diverged(step: Any, loss: float, most: float) -> str:
     if not math.isfinite(loss):
         return "Its loss is no finite number."
     if loss > most:
-        return f"Its loss is {loss:.2f}, more than before it had learnt anything ({most:.2f})."
+        given = f"{loss:.2f}" if loss < _LONG else f"{loss:.3g}"
+        return f"Its loss is {given}, more than before it had learnt anything ({most:.2f})."
     return ""
 
 

@@ -14,7 +14,7 @@ from embtie_widgets.jobs.centering_report import known_of, sensitivities, why_di
 from embtie_widgets.jobs.following import Watched, follow
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import CenteringRequest
-from embtie_widgets.requests.centering import NONE, PARTS, spelt
+from embtie_widgets.requests.centering import NONE, PARTS
 from embtie_widgets.results.centering import (
     DIVERGED,
     DONE,
@@ -89,7 +89,7 @@ def _run(watched: Watched, alone: bool) -> CenteringRun | None:
     made = CenteringRun(
         method=method,
         tied=manifest["tied"],
-        lr=float(rate) if _is_number(rate) and math.isfinite(rate) else 0.0,
+        lr=_finite(rate) or 0.0,
         coefficient=coefficient,
         seed=settings["seed"] if isinstance(settings.get("seed"), int) else None,
         state=RUNNING if watched.grows else DONE,
@@ -107,10 +107,11 @@ def _method(settings: Mapping[str, Any], watched: Watched, alone: bool) -> tuple
     says."""
     plugs = settings.get("interventions")
     if isinstance(plugs, list):
-        kinds = {plug.get("kind"): plug for plug in plugs if isinstance(plug, dict)}
+        kinds = {str(plug.get("kind")): plug for plug in plugs if isinstance(plug, dict)}
         parts = [part for part in PARTS if part in kinds]
-        weights = [kinds[part]["coefficient"] for part in parts if "coefficient" in kinds[part]]
-        return spelt("+".join(parts) or NONE), weights[0] if weights else None
+        weights = [_finite(kinds[part].get("coefficient")) for part in parts]
+        known = [weight for weight in weights if weight is not None]
+        return method_of("+".join(parts) or NONE), known[0] if known else None
     names = (watched.name, str(watched.store.manifest["name"]))
     methods = [method for method in map(method_of, names) if is_method(method)]
     return next(iter(methods), RECORDED if alone else watched.name), None
@@ -137,7 +138,8 @@ def _judged(run: CenteringRun, manifest: Mapping[str, Any]) -> CenteringRun:
     most = max(float(np.nanmax(losses[:1], initial=0.0)), _initial(run))
     reason = why_diverged(manifest.get("diverged"), float(losses[-1]), most)
     if reason:
-        return replace(run, state=DIVERGED, reason=reason)
+        lost = manifest.get("diverged") is not None  # what it had learnt is no loss of its end
+        return replace(run, state=DIVERGED, reason=reason, loss=math.nan if lost else run.loss)
     stopped = manifest["state"] == STOPPED
     return replace(run, reason=f"It was stopped after step {run.step:,}.") if stopped else run
 
@@ -194,5 +196,10 @@ def _largest(values: Vector | None) -> float:
     return float(known.max()) if len(known) else math.nan
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float)
+def _finite(value: Any) -> float | None:
+    """A number that a manifest gives; None for what is none."""
+    try:
+        found = float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None

@@ -32,6 +32,10 @@ def z_loss(logits: Tensor, labels: Tensor | None = None, ignore_index: int = -10
     (...,) are `ignore_index` do not count; without any that counts it is NaN.  Half precision is
     widened to float32.  Source: Output Embedding Centering; the mean is that of the squares.
     """
+    if not isinstance(logits, Tensor) or not isinstance(labels, Tensor | None):
+        raise EmbtieError(
+            "logits or labels is no tensor.", "Give torch.as_tensor(...) of what you have."
+        )
     if labels is not None and labels.shape != logits.shape[:-1]:
         raise EmbtieError(
             f"labels has the shape {tuple(labels.shape)}, logits {tuple(logits.shape)}; expected "

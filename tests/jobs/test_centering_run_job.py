@@ -186,6 +186,39 @@ def test_runs_trained_here_say_what_they_are(tmp_path: Path, followed: Followed)
     assert made.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("odd", "method", "coefficient"),
+    [
+        ([{"kind": ["mu-loss"]}, {"kind": {}}], "none", None),
+        ([{"kind": "mu-loss", "coefficient": "<b>"}], "mu-loss", None),
+        ([{"kind": "mu-loss", "coefficient": [1]}], "mu-loss", None),
+        ([{"kind": "z-loss", "coefficient": 10**400}], "z-loss", None),
+        ([{"kind": "sgd"}, {"kind": "coupled-adam"}], "coupled-adam+sgd", None),
+    ],
+)
+def test_what_a_manifest_cannot_mean_is_not_believed(
+    tmp_path: Path, followed: Followed, odd: Any, method: str, coefficient: float | None
+) -> None:
+    recorded(tmp_path / "run", lr=10**400, interventions=odd)
+    made = followed()
+    (run,) = made.runs
+    assert (run.method, run.coefficient, run.lr) == (method, coefficient, 0.0)
+    assert made.facts()["runs"]
+
+
+def test_a_run_that_broke_off_counts_as_one_that_has_learnt_nothing(
+    tmp_path: Path, followed: Followed
+) -> None:
+    for rate in (0.1, 0.2):
+        store = recorded(tmp_path / "runs" / f"z-loss-{rate}", 3, name="z-loss", lr=rate)
+        if rate == 0.2:  # its gradient was not finite, its loss still was
+            store.set_state("done", 2, diverged=3)
+    made = followed("runs")
+    assert [run.state for run in made.runs] == [DONE, DIVERGED]
+    assert math.isnan(made.runs[1].loss)
+    assert made.sensitivity[0].value == pytest.approx(math.log(60) - made.runs[0].loss)
+
+
 def test_what_a_run_lacks_is_told(tmp_path: Path, followed: Followed) -> None:
     store = recorded(tmp_path / "run", 0)
     with pytest.raises(EmbtieError, match="logged no step"):

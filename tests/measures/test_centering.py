@@ -54,6 +54,12 @@ def test_labels_of_another_shape_are_refused() -> None:
         ew.z_loss(C037, torch.tensor([[0, 1], [1, 1]]))
 
 
+@pytest.mark.parametrize("given", [([[1.0, 2.0]],), (torch.zeros(1, 2), [0])])
+def test_what_is_no_tensor_is_refused(given) -> None:
+    with pytest.raises(EmbtieError, match="no tensor"):
+        ew.z_loss(*given)
+
+
 @pytest.mark.parametrize("rows", [None, 7])
 def test_the_gradient_of_the_mu_loss_is_that_of_the_closed_form(normal, rows) -> None:
     matrix = (normal(10, 4) + 1).requires_grad_()

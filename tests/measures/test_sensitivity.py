@@ -56,13 +56,15 @@ def test_fewer_than_two_rates_are_refused(few: Any) -> None:
         ew.learning_rate_sensitivity(few, 10.0)
 
 
-@pytest.mark.parametrize("odd", [None, 3.0, "34", {0.1: 3.0, 0.2: 4.0}, [3.0, None], [[3.0, 4.0]]])
+@pytest.mark.parametrize(
+    "odd", [None, 3.0, "34", {0.1: 3.0, 0.2: 4.0}, [3.0, None], [[3.0, 4.0]], [3.0, 10**400]]
+)
 def test_what_is_no_list_of_numbers_is_refused(odd: Any) -> None:
     with pytest.raises(EmbtieError, match="one number for each"):
         ew.learning_rate_sensitivity(odd, 10.0)
 
 
-@pytest.mark.parametrize("odd", [math.nan, math.inf, 0.0, -1.0, None, "10"])
+@pytest.mark.parametrize("odd", [math.nan, math.inf, 0.0, -1.0, None, "10", 10**400])
 def test_an_initial_loss_that_is_none_is_refused(odd: Any) -> None:
     with pytest.raises(EmbtieError, match="initial_loss"):
         ew.learning_rate_sensitivity([3.0, 4.0], odd)
