@@ -134,12 +134,12 @@ class CenteringPanel(Panel):
         said = self.captions
         looks = w.Box([self.curve, self.stretch]).add_class("ep-looks")
         cells = w.Box([self.measure]).add_class("ep-looks")
-        self.scroll = w.Box([self.grid]).add_class("ep-grid").add_class("ep-scroll")
+        scroll = w.Box([self.grid]).add_class("ep-grid").add_class("ep-scroll")
         return {
             "curves": card("", self.run_chooser, looks, self.chart, said["curves"]).add_class(
                 "ep-curves"
             ),
-            "grid": card("The sweep", cells, self.scroll, said["grid"]).add_class("ep-sweep"),
+            "grid": card("The sweep", cells, scroll, said["grid"]).add_class("ep-sweep"),
             "one": card("One run", self.one).add_class("ep-one"),
             "rates": card("Loss by learning rate", self.rates, said["rates"]),
             "sensitivity": card(
@@ -252,7 +252,7 @@ class CenteringPanel(Panel):
             self.cards[name].layout.display = "" if shown else "none"
         # The words of few columns have room on a narrow page too.
         wide = result is not None and len(result.rates) > _FEW
-        (self.scroll.add_class if wide else self.scroll.remove_class)("ep-grid")
+        self.grid.layout.min_width = None if wide else "0"
 
     def _is_seen(self, name: str) -> bool:
         return bool(self.cards[name].layout.display != "none")

@@ -67,4 +67,6 @@ def assert_readable(one: Visit, picture: Path) -> None:
         assert one.evaluate("document.documentElement.scrollWidth <= innerWidth + 1")
         assert cut_words(one) == []
         assert overhang(one) == []
+        filled = f"document.querySelector('{GRID}').clientWidth >= 0.9 * "
+        assert one.evaluate(filled + "document.querySelector('.ep-sweep .ep-caption').clientWidth")
         one.page.screenshot(path=f"{picture}-{width}.png", full_page=True)

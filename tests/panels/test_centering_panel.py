@@ -227,10 +227,10 @@ def test_the_cells_show_another_number(panel: CenteringPanel) -> None:
 def test_a_heat_map_of_few_rates_needs_no_wide_page(
     panel: CenteringPanel, runner: FakeRunner
 ) -> None:
-    assert "ep-grid" in panel.scroll._dom_classes
+    assert panel.grid.layout.min_width is None
     panel.start()
     runner.jobs[-1].finish(sample.one_rate())
-    assert "ep-grid" not in panel.scroll._dom_classes
+    assert panel.grid.layout.min_width == "0"
 
 
 def test_a_recorded_sweep_has_no_curves(runner: FakeRunner) -> None:
