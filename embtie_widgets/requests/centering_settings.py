@@ -46,6 +46,12 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
         "leaves mu where it is, and so does Adam with one second moment for all rows. Adam's own, "
         "one for each entry, moves it.",
     ),
+    "A gain holds the logits, not mu": (
+        {"preset": "nano-stablelm", "methods": ("none", "mu-centering"), "steps": 500},
+        "With a gain in its last norm, as the paper's models have, the mean row grows just as well, "
+        "to a length of 16 of rows that are 18 long, but the gain shrinks the hidden state: "
+        "the mean logit stays near -3.",
+    ),
     "A sweep": (
         {"methods": ("none", "mu-centering", "z-loss"), "rates": (1e-2, 3e-2, 1e-1), "steps": 400},
         "The rate decides the loss, 5.70 at 0.01 and 5.92 at 0.1, and the method how far the mean "
