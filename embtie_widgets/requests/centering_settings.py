@@ -48,8 +48,8 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "A gain holds the logits, not mu": (
         {"preset": "nano-stablelm", "methods": ("none", "mu-centering"), "steps": 500},
-        "With a gain in its last norm, as the paper's models have, the mean row grows just as well, "
-        "to a length of 16 of rows that are 18 long, but the gain shrinks the hidden state: "
+        "With a gain in its last norm, as the paper's models have, the mean row grows just as "
+        "well, to a length of 16 of rows that are 18 long, but the gain shrinks the hidden state: "
         "the mean logit stays near -3.",
     ),
     "A sweep": (
