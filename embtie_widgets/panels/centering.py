@@ -98,7 +98,7 @@ class CenteringPanel(Panel):
         """Sentence, curves, grid, one run, loss by rate, sensitivities, effects, runs, facts."""
         self.headline = w.HTML().add_class("ep-headline")
         self.numbers, self.effects, self.one, self.facts = (w.HTML() for _ in range(4))
-        self.lines = w.HTML()
+        self.lines, self.printed = w.HTML(), w.HTML(tables.printed_runs())
         self.chart = PlotFigure(templates(), chart.spec(None))
         self.grid = PlotFigure(templates(), chart.grid(None))
         self.rates = PlotFigure(templates(), chart.rates(None))
@@ -151,6 +151,7 @@ class CenteringPanel(Panel):
             "weights": card("Sensitivity by coefficient", self.weights, said["weights"]),
             "effects": card("What one subtraction changes", self.effects),
             "runs": card("Runs", self.numbers),
+            "printed": card("How the paper's runs ended", self.printed),
             "facts": card("What was trained", self.facts),
         }
 
@@ -246,6 +247,7 @@ class CenteringPanel(Panel):
             "weights": result is not None and chart.has_coefficients(result),
             "effects": result is not None and bool(result.effects),
             "runs": bool(runs),
+            "printed": result is not None and result.settings.get("source") == "train",
             "facts": result is not None,
         }
         for name, shown in seen.items():

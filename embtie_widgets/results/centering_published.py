@@ -1,4 +1,5 @@
-"""The learning-rate sensitivities that the paper on output embedding centering prints."""
+"""What the paper on output embedding centering and its released runs say: learning-rate
+sensitivities, and how runs ended."""
 
 from dataclasses import dataclass
 
@@ -59,3 +60,50 @@ def _printed() -> tuple[Published, ...]:
 PUBLISHED = _printed()
 """Every printed value: all methods at their usual coefficient, then the coefficients that were
 varied.  Each is of seven rates and one seed, after 13.1 B tokens."""
+
+
+@dataclass(frozen=True)
+class PublishedEnd:
+    """How one of the paper's runs ended: its test loss in nats, the mean, spread and largest
+    magnitude of its logits before any cap, and the length of the mean row of its output matrix."""
+
+    size: str
+    lr: float
+    method: str
+    loss: float
+    logit_mean: float
+    logit_std: float
+    logit_max: float
+    mu_output: float
+
+
+_METHODS = ("none", "z-loss", "mu-centering")
+_ENDS = {  # loss, mean, spread, largest, mu; each by method
+    ("16M", 3e-3): (
+        (3.850, 3.8, 3.1, 25, 5.8), (3.848, -15, 3.6, 34, 7.0), (3.850, 0, 3.2, 17, 0),
+    ),
+    ("16M", 3e-2): (
+        (3.857, 92, 4.1, 110, 57), (3.841, -17, 3.9, 37, 79), (3.843, 0, 3.7, 19, 0),
+    ),
+    ("16M", 1e-1): (
+        (4.269, 588, 4.7, 604, 187), (3.854, -19, 4.8, 46, 272), (3.844, 0, 4.0, 22, 0),
+    ),
+    ("16M", 3e-1): (
+        (5.065, 1152, 5.6, 1176, 331), (3.955, -18, 4.1, 39, 841), (3.842, 0, 3.4, 18, 0),
+    ),
+    ("221M", 3e-3): (
+        (3.050, 5.8, 3.0, 26, 5.6), (3.049, -16, 4.0, 37, 10.6), (3.050, 0, 3.1, 18, 0),
+    ),
+    ("221M", 1e-1): (
+        (3.305, 350, 6.8, 370, 209), (3.173, -21, 9.6, 103, 388), (3.127, 0, 3.0, 19, 0),
+    ),
+    ("221M", 3e-1): (
+        (5.099, 1544, 5.4, 1560, 447), (3.478, -19, 4.9, 68, 1071), (3.208, 0, 2.7, 17, 0),
+    ),
+}  # fmt: skip
+ENDS = tuple(
+    PublishedEnd(size, lr, method, *values)
+    for (size, lr), of in _ENDS.items()
+    for method, values in zip(_METHODS, of, strict=True)
+)
+"""Untied runs of the smallest and the largest size, as released; z-loss at 1e-4."""

@@ -242,6 +242,15 @@ def test_a_recorded_sweep_has_no_curves(runner: FakeRunner) -> None:
     assert panel.run_chooser.run.size == "57M"
 
 
+def test_the_papers_runs_stand_beside_those_trained_here_alone(
+    panel: CenteringPanel, runner: FakeRunner
+) -> None:
+    assert all(text in panel.printed.value for text in ("4.269", "588", "1,071"))
+    assert "printed" in shown(panel)
+    other = CenteringPanel(parts=parts(runner, Cost(100), sample.recorded()))
+    assert "printed" not in shown(other)
+
+
 def test_effects_say_where_one_subtraction_changes_predictions(panel: CenteringPanel) -> None:
     rows = panel.effects.value.split("<tr>")[2:]
     assert "Nothing changes" in rows[0]
