@@ -104,7 +104,8 @@ class _Sweep:
     def carried_out(self) -> CenteringReport:
         """All cells."""
         if self.missing:
-            hand_on(self._progress, self._so_far())
+            if len(self.missing) < len(self._tasks):
+                hand_on(self._progress, self._so_far())  # else what is on the page says more
             self._carry_out()
             self._raise_if_none()
         self._effects = effects_of(

@@ -184,8 +184,8 @@ def test_the_loss_on_held_out_text_is_that_of_the_trained_model_with_its_cap(
 
 def test_what_there_is_is_shown_while_cells_are_trained(made: CenteringReport, heard: Ear) -> None:
     first, last = heard.parts[0], heard.parts[-1]
-    assert {run.state for run in first.runs} == {WAITING}
-    assert first.progress == "0 of 16 runs"
+    assert [run.state for run in first.runs] == [RUNNING, *[WAITING] * 15]
+    assert first.progress.startswith("0 of 16 runs, ")
     assert last.progress == "16 of 16 runs"
     growing = [part for part in heard.parts if any(run.state == RUNNING for run in part.runs)]
     assert len(growing) == 16 * (1 + STEPS)
@@ -470,6 +470,22 @@ def test_elsewhere_the_same_cells_come_back_in_any_order(
     assert any(part.progress == "0 of 2 runs, 2 under way" for part in ear.parts)
     more = ew.run(replace(asked, rates=(1e-3, 6e-3)))
     assert pick(more, method="none", lr=6e-3).loss == found.runs[0].loss
+
+
+def test_a_sweep_that_cannot_begin_takes_no_earlier_result_from_the_page(
+    request_: CenteringRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(*_: Any) -> None:
+        raise EmbtieError("No scheduler answers.", "Try later.")
+
+    far = ModuleType("cluster")
+    far.on_cluster = unreachable  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "embtie_widgets.jobs.cluster", far)
+    monkeypatch.setattr(centering, "place", lambda: place_of("local:2"))
+    ear = Ear()
+    with pytest.raises(EmbtieError, match="No scheduler answers"):
+        ew.run(replace(request_, rates=(7e-3,)), progress=ear)
+    assert ear.parts == []
 
 
 def test_a_shared_page_refuses_a_sweep_of_too_many_steps(
