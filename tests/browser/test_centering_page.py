@@ -38,7 +38,7 @@ def test_a_sweep_fills_before_the_reader_and_a_cell_opens_its_run(
     one.wait_for_answer()
     assert one.evaluate(LONGEST) == ASKED.steps
     assert_cell_opens(one, 1, 0, "μ-centering, rate 0.003, micro, seed 0")
-    assert "view.run=micro" in one.page.url
+    one.page.wait_for_function("location.search.includes('view.run=micro')")
     png = one.saved("PNG", tmp_path).read_bytes()
     assert read_request(stamp_of(png)["request"]) == ASKED
     assert_readable(one, pictures / "centering-light")
