@@ -212,10 +212,19 @@ def _sensitivity_table(known: Sequence[Sensitivity]) -> str:
     if not known:
         return ""
     lines = [
-        f"{one.value:.4f}  {_line(one)}, best {one.best_loss:.4f} at {rate(one.best_lr)}"
+        f"{_known(one.value)}  {_line(one)}, "
+        + (
+            f"best {one.best_loss:.4f} at {rate(one.best_lr)}"
+            if math.isfinite(one.best_loss)
+            else "no loss is known"
+        )
         for one in known
     ]
     return "\n".join(["sensitivity to the learning rate", *lines])
+
+
+def _known(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "     -"
 
 
 def _line(one: Sensitivity) -> str:

@@ -336,7 +336,7 @@ def _lost(result: CenteringReport) -> list[str]:
 
 def _uneven(result: CenteringReport) -> list[str]:
     """Sensitivities that leave rates out stand on other rates than the rest."""
-    short = [one for one in result.sensitivity if one.unknown]
+    short = [one for one in result.sensitivity if one.unknown and math.isfinite(one.value)]
     if not short or result.progress:
         return []
     names = listed(list(dict.fromkeys(method_words(one.method) for one in short)))
@@ -351,7 +351,9 @@ def _at_ends(result: CenteringReport) -> list[str]:
     if result.progress or len(result.rates) < 2:
         return []
     outer = [
-        one for one in result.sensitivity if one.best_lr in (result.rates[0], result.rates[-1])
+        one
+        for one in result.sensitivity
+        if math.isfinite(one.value) and one.best_lr in (result.rates[0], result.rates[-1])
     ]
     if not outer:
         return []

@@ -162,6 +162,16 @@ def test_who_moves_the_mean_row_and_who_does_not() -> None:
     )
 
 
+def test_of_a_sensitivity_that_is_not_known_nothing_is_warned_of() -> None:
+    made = recorded()
+    short = tuple(replace(one, unknown=3, value=np.nan) for one in made.sensitivity)
+    unknown = replace(made, sensitivity=short)
+    assert "ensitivity" not in " ".join(chart.cautions(unknown))
+    said = chart.text(None, unknown)
+    assert "nan" not in said
+    assert "     -  " in said
+
+
 def test_what_has_no_loss_at_its_end_is_no_best_run() -> None:
     alone = report((0.1, 0.3, 1.0), methods=("none",))
     gone = replace(alone, runs=alone.runs[1:], sensitivity=())
