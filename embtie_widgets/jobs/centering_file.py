@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import product
 
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.centering_report import sensitivities, why_diverged
 from embtie_widgets.jobs.recorded import recorded_path
 from embtie_widgets.measures.logits import common_fraction
@@ -20,7 +21,9 @@ from embtie_widgets.results.centering import (
     CenteringRun,
     Sensitivity,
 )
-from embtie_widgets.sources.recorded_sweep import RELEASED, RecordedSweep, read_sweep
+from embtie_widgets.sources.recorded_sweep import MOST_RUNS, RELEASED, RecordedSweep, read_sweep
+
+MOST_LINES = 200
 
 _STORED = "The file gives the mean row over all stored rows; it stands for that over tokens too."
 _NO_INITIAL = (
@@ -40,6 +43,7 @@ def file_sweep(request: CenteringRequest, progress: Progress = silent) -> Center
     """
     progress("reading the recorded sweep", 0, 1)
     read = read_sweep(recorded_path(request.file), columns_of(request.columns))
+    _refuse_too_wide(read)
     initial = _initial(read)
     runs = tuple(_judged(_filled(run), initial(run.size)) for run in read.runs)
     lines, notes = _sensitivities(runs, initial)
@@ -58,6 +62,23 @@ def file_sweep(request: CenteringRequest, progress: Progress = silent) -> Center
         },
         hashes={"file": read.sha256},
     )
+
+
+def _refuse_too_wide(read: RecordedSweep) -> None:
+    """An EmbtieError for a grid that is mostly gaps, or has more lines than anybody can look at."""
+    sizes = {run.size for run in read.runs}
+    lines = {run.group for run in read.runs}
+    places = 0
+    for size in sizes:
+        rates = {run.lr for run in read.runs if run.size == size}
+        places += len(rates) * sum(line[0] == size for line in lines)
+    if len(lines) > MOST_LINES or places > MOST_RUNS:
+        raise EmbtieError(
+            f"The {len(read.runs):,} runs of '{read.name}' make {len(lines):,} lines of learning "
+            f"rates with {places:,} places; at most {MOST_LINES:,} lines and {MOST_RUNS:,} places "
+            "are shown.",
+            "Keep fewer methods, seeds or coefficients in it.",
+        )
 
 
 def _initial(read: RecordedSweep) -> Callable[[str], float]:

@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from embtie_widgets.errors import Interrupted
 from embtie_widgets.sources.reading import sentences
 
-_MOST_STEPS = 2**53
+MOST_STEPS = 2**53
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -72,7 +72,7 @@ def _row_of(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     step = row.get("step") if isinstance(row, dict) else None
-    return row if isinstance(step, int) and 0 <= step < _MOST_STEPS else None
+    return row if isinstance(step, int) and 0 <= step < MOST_STEPS else None
 
 
 def replaced(path: Path, write: Callable[[Path], Any]) -> None:

@@ -25,7 +25,7 @@ from embtie_widgets.results.groups import BANDS
 from embtie_widgets.results.storage import pack_tokens, unpack_tokens
 from embtie_widgets.sources.checkpoint import SingleFile
 from embtie_widgets.sources.reading import local_path, read_json
-from embtie_widgets.training.growing import Lines, replaced, writing
+from embtie_widgets.training.growing import MOST_STEPS, Lines, replaced, writing
 from embtie_widgets.training.store import writable_folder
 
 FORMAT = 1
@@ -104,7 +104,9 @@ class RunStore:
             )
         wrong = [key for key, kind in _KINDS.items() if not isinstance(read.get(key), kind)]
         of = read.get("of")
-        if wrong or read.get("tied") not in (True, False, None) or not isinstance(of, int | None):
+        counts = [] if wrong else [read["done"], 0 if of is None else of]
+        wrong += [n for n in counts if not isinstance(n, int) or not 0 <= n < MOST_STEPS]
+        if wrong or read.get("tied") not in (True, False, None):
             raise EmbtieError(f"The manifest in '{self.folder.name}' is damaged.", _AGAIN)
         return read
 

@@ -167,3 +167,11 @@ def test_a_visitor_opens_no_file_by_its_place(tmp_path: Path, monkeypatch: Any) 
     monkeypatch.setenv("EMBTIE_SERVED", "1")
     with pytest.raises(EmbtieError, match="shared page"):
         file_sweep(CenteringRequest(source="file", file=str(tmp_path / "a.csv")))
+
+
+@pytest.mark.parametrize("rates", [1, 60])
+def test_a_grid_too_wide_to_look_at_is_refused(swept: Swept, rates: int) -> None:
+    many = 60 if rates > 1 else 201
+    rows = (f"method {number},{number % rates + 1},3" for number in range(many))
+    with pytest.raises(EmbtieError, match="lines of learning rates"):
+        swept("\n".join(["method,lr,loss", *rows]))

@@ -208,6 +208,9 @@ WHOLE = '{"format": 1, "name": "a", "state": "done", "done": 1, "settings": {}, 
         *("", "[]", "{", '{"format": 9}', '{"format": 1, "name": 3}', '{"format": 1}'),
         WHOLE + '"tied": true, "of": "x"}',
         WHOLE + '"tied": "yes", "of": 3}',
+        WHOLE + '"tied": true, "of": -1}',
+        WHOLE + f'"tied": true, "of": 1{"0" * 400}}}',
+        WHOLE.replace('1, "sett', '-2, "sett') + '"tied": true, "of": 3}',
     ],
 )
 def test_a_damaged_manifest_is_refused_in_words(store: RunStore, wrong: str) -> None:
