@@ -60,6 +60,9 @@ def centring_notes(pair: OpenPair) -> Iterator[str]:
         model = pair.b if name == "Tied" else pair.a
         share = "" if facts["share"] is None else f", {facts['share']:.1%} of the mean row length"
         zeros = f"; {facts['zero']:,} rows of zeros stay" if facts["zero"] else ""
+        zeros += f"; {facts['without token']:,} rows without token stay" * (
+            facts["without token"] > 0
+        )
         yield (
             f"{name} is centred: the mean of its {facts['rows']:,} rows is taken off, of length "
             f"{facts['length']:.4g}{share}{zeros}. {_meaning(model)}"

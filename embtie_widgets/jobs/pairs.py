@@ -4,7 +4,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,8 +27,9 @@ from embtie_widgets.sources.reading import local_path
 class Roles:
     """Which matrices stand for In, Out and Tied, the row lists they are read by, and why.
 
-    `stored` are the matrices as they were loaded, `hashes` theirs, and `outputs` names those that
-    are the output matrix of their model.  With a `centring` these are compared without mean row.
+    `stored` are the matrices as they were loaded, `hashes` theirs, `padding` has their rows without
+    token, and `outputs` names those that are the output matrix of their model.  With a `centring`
+    these are compared without mean row.
     """
 
     stored: dict[str, torch.Tensor]
@@ -36,6 +37,7 @@ class Roles:
     hashes: dict[str, str]
     notes: tuple[str, ...]
     outputs: tuple[str, ...] = ()
+    padding: dict[str, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
     centring: Centring | None = None
 
     def matrices(self, progress: Progress = silent) -> dict[str, torch.Tensor]:
@@ -66,7 +68,7 @@ class Roles:
     def centred(self) -> "Roles":
         """The same with the output matrices centred."""
         outputs = {name: self.stored[name] for name in self.outputs}
-        return replace(self, centring=Centring(outputs))
+        return replace(self, centring=Centring(outputs, self.padding))
 
 
 @dataclass(frozen=True)
@@ -245,7 +247,15 @@ def _roles(a: Loaded, b: Loaded, matched: Match, role: str) -> Roles:
     matrices["Tied"], rows["Tied"], hashes["Tied"] = chosen, matched.rows_b, b.hashes[side]
     heads = [one for one in (a.output, b.output) if one is not None]
     outputs = tuple(n for n, m in matrices.items() if any(m is head for head in heads))
-    return Roles(matrices, rows, hashes, tuple(notes), outputs)
+    models = {name: b if name == "Tied" else a for name in matrices}
+    padding = {name: _without_token(models[name], len(one)) for name, one in matrices.items()}
+    return Roles(matrices, rows, hashes, tuple(notes), outputs, padding)
+
+
+def _without_token(model: Loaded, rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The rows of a matrix of so many that no token owns, those below the other matrix too."""
+    beyond = np.arange(min(len(model.input), rows), rows)
+    return np.concatenate([model.padding[model.padding < rows], beyond])
 
 
 def _take(

@@ -6,6 +6,7 @@ code does for its mu-centering.  Rows that are not finite never take part.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import fields
 from embtie_widgets.results.spectra import MeanShare
 
+Vector = np.ndarray[Any, np.dtype[np.int64]]
 ROWS = ("tokens", "all")
 _EPS = torch.finfo(torch.float64).eps
 # Centred rows that are rounded to their type keep a mean: entries of one magnitude are all rounded
@@ -25,18 +27,27 @@ _ROUNDING = 0.25
 _STAGE = "finding the mean row"
 
 
-def center(matrix: Any, *, rows: str = "tokens", progress: Progress = silent) -> Any:
-    """A copy of `matrix` (V, d) without its mean row, in its own type; a tensor stays a tensor.
+def center(
+    matrix: Any,
+    *,
+    rows: str = "tokens",
+    padding: Sequence[int] | Vector = (),
+    dtype: torch.dtype | None = None,
+    progress: Progress = silent,
+) -> Any:
+    """A copy of `matrix` (V, d) without its mean row, in its own type or in `dtype`; a tensor stays
+    a tensor.
 
-    Subtracted in float64.  Rows that take no part in the mean stay as they are.  Of an untied
+    `padding` are numbers of rows that belong to no token either, beside those of zeros.  Subtracted
+    in float64.  Rows that take no part in the mean stay as they are.  Of an untied
     output matrix this shifts the logits of all tokens alike, so the softmax over them stays, but
     not under a soft-cap, which comes after; of a tied one it moves the inputs as well.
     """
     values = as_matrix(matrix)
     norms, _ = survey(values, progress)
-    taken = _taken(norms, rows)
+    taken = _taken(norms, rows, padding)
     high, low = _mean(values, taken, progress)
-    out = torch.empty_like(values, memory_format=torch.contiguous_format)
+    out = torch.empty_like(values, dtype=dtype, memory_format=torch.contiguous_format)
     for start in range(0, len(values), BLOCK):
         progress("taking the mean row off", start, len(values))
         part = values[start : start + BLOCK].cpu().double()
@@ -48,11 +59,12 @@ def center(matrix: Any, *, rows: str = "tokens", progress: Progress = silent) ->
     return out if isinstance(matrix, torch.Tensor) else np.asarray(out.numpy())
 
 
-def _taken(norms: torch.Tensor, rows: str) -> torch.Tensor:
+def _taken(norms: torch.Tensor, rows: str, padding: Sequence[int] | Vector = ()) -> torch.Tensor:
     """(V,) which rows count; of a matrix that has nothing but zeros, all that are finite."""
     fields.choice("rows", rows, ROWS)
     finite = norms.isfinite()
     tokens = finite & (norms > 0)
+    tokens[torch.as_tensor(np.asarray(padding, np.int64))] = False
     return tokens if rows == "tokens" and bool(tokens.any()) else finite
 
 
@@ -81,11 +93,20 @@ def is_rounding(length: float, rms: float, dtype: torch.dtype) -> bool:
     return length <= max(_ROUNDING * torch.finfo(dtype).eps, 4 * _EPS) * rms
 
 
-def mean_share(matrix: Any, *, rows: str = "tokens", progress: Progress = silent) -> MeanShare:
-    """The length of the mean row of `matrix` (V, d) against those of the rows, and its B-ratio."""
+def mean_share(
+    matrix: Any,
+    *,
+    rows: str = "tokens",
+    padding: Sequence[int] | Vector = (),
+    progress: Progress = silent,
+) -> MeanShare:
+    """The length of the mean row of `matrix` (V, d) against those of the rows, and its B-ratio;
+    `padding` as for `center`."""
     values = as_matrix(matrix)
     norms, _ = survey(values, progress)
-    finite, taken = norms.isfinite(), _taken(norms, rows)
+    finite, taken = norms.isfinite(), _taken(norms, rows, padding)
+    idle = finite & ~taken
+    other = int((idle & (norms > 0)).sum())
     mu = torch.stack(_mean(values, taken, progress)).sum(0)
     known = norms[taken]
     largest = max(float(known.max()), torch.finfo(torch.float64).tiny)
@@ -103,7 +124,8 @@ def mean_share(matrix: Any, *, rows: str = "tokens", progress: Progress = silent
             "rows_used": len(known),
             "rows_left_out": {
                 "not finite": int((~finite).sum()),
-                "zero": int((finite & ~taken).sum()),
+                "zero": int((idle & (norms == 0)).sum()),
+                **({"without token": other} if other else {}),
             },
             "stored": str(values.dtype).removeprefix("torch."),
         },

@@ -69,6 +69,48 @@ def test_what_is_compared_is_what_the_face_centres(ask: Make, matrices: Any) -> 
     assert found["Out"].mean(0).abs().max() < 1e-6
 
 
+def test_rows_without_token_take_no_part_in_the_mean_and_stay(
+    tmp_path: Path, matrices: Any
+) -> None:
+    """C014: a model has more rows than its tokenizer has tokens, and they are not of zeros."""
+    real = 100
+    for name in ("e", "u"):
+        save_file({"weight": matrices[name]}, tmp_path / f"{name}.safetensors")
+    (tmp_path / "tokens.txt").write_text("".join(f"t{row}\n" for row in range(real)))
+    model = ew.ModelRef(
+        str(tmp_path / "e.safetensors"),
+        output_file=str(tmp_path / "u.safetensors"),
+        tokens_file=str(tmp_path / "tokens.txt"),
+    )
+    request = ew.AlignRequest(model, model, role_b="output", mu_centered=True)
+    out = open_pair(request).roles.matrices()["Out"]
+    mean = matrices["u"][:real].double().mean(0)
+    torch.testing.assert_close(out[:real].double(), matrices["u"][:real].double() - mean)
+    assert torch.equal(out[real:], matrices["u"][real:])
+    result = ew.run(request)
+    facts = result.settings["mean rows taken off"]["Out"]
+    assert (facts["rows"], facts["without token"]) == (real, ROWS - real)
+    assert any(f"{ROWS - real} rows without token stay" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("half", [torch.float16, torch.bfloat16])
+def test_half_precision_is_not_rounded_anew(
+    tmp_path: Path, matrices: Any, half: torch.dtype
+) -> None:
+    """C020: as the stored values in float64 would be, within 1e-6."""
+    stored = {name: matrices[name].to(half) for name in ("e", "u")}
+    for name, matrix in stored.items():
+        save_file({"weight": matrix}, tmp_path / f"{name}.safetensors")
+    model = ew.ModelRef(
+        str(tmp_path / "e.safetensors"), output_file=str(tmp_path / "u.safetensors")
+    )
+    roles = open_pair(ew.AlignRequest(model, model, role_b="output", mu_centered=True)).roles
+    needed = roles.copied(gathered=False)
+    out, exact = roles.matrices()["Out"], stored["u"].double()
+    torch.testing.assert_close(out.double(), exact - exact.mean(0), rtol=1e-6, atol=1e-6)
+    assert needed == out.nbytes + roles.matrices()["Tied"].nbytes
+
+
 def test_the_loaded_matrices_stay_as_they_are(ask: Make) -> None:
     request = ask(ew.AlignRequest, center=False)
     pair = open_pair(request.other_side)
