@@ -98,7 +98,9 @@ def geometry_reach(after: PairGeometry) -> str:
     """What centring can change in neighbours and spectra, and what it cannot."""
     settings = after.settings
     euclidean, about_mean = settings.get("metric") == "euclidean", bool(settings.get("center"))
-    parts = [_of_neighbours(euclidean, about_mean)]
+    taken_off = settings.get("mean rows taken off", {}).values()
+    zeros = any(facts.get("zero") for facts in taken_off)
+    parts = [_of_neighbours(euclidean, about_mean, zeros)]
     if after.spectral:
         parts.append("The spectral distance can: its graphs are by cosine and never centred.")
     if after.spaces:
@@ -113,7 +115,12 @@ def geometry_reach(after: PairGeometry) -> str:
     return " ".join(parts)
 
 
-def _of_neighbours(euclidean: bool, about_mean: bool) -> str:
+def _of_neighbours(euclidean: bool, about_mean: bool, zeros: bool) -> str:
+    if zeros and (euclidean or about_mean):
+        return (
+            "Neighbours can change by rows of zeros alone, which stay where they are while all "
+            "others move alike."
+        )
     if euclidean:
         return "Neighbours by distance cannot change: all rows of a matrix move alike."
     if about_mean:

@@ -190,7 +190,8 @@ def _compared(result: CenteringReport, base: CenteringRun, rivals: list[Centerin
     if spread <= APART:
         count, of = len(known) + 1, len(_beside(result, base))
         who = "all methods" if count == of else f"{count} of {of} runs"
-        return f"{who} end within {spread:.3f} nats of one another, at about {own:.2f}."
+        within = max(math.ceil(1000 * spread), 1) / 1000  # no less than it is
+        return f"{who} end within {within:.3f} nats of one another, at about {own:.2f}."
     near = f"{more:.3f} above" if more > 0 else "no worse than"
     return (
         f"the baseline ends with a loss of {own:.3f}, {near} the best of the others; "

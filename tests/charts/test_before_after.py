@@ -71,6 +71,13 @@ def test_neighbours_say_what_can_change(settings: Any, said: str) -> None:
     assert ("spectra and subspaces cannot" in reach) == ("center" in settings)
 
 
+@pytest.mark.parametrize("settings", [{"metric": "euclidean"}, {"center": True}])
+def test_rows_of_zeros_stay_and_so_may_change_neighbours(settings: Any) -> None:
+    taken_off = {"mu_centered": True, "mean rows taken off": {"Out": {"zero": 3}}}
+    reach = chart.geometry_reach(geometry_result(**settings, **taken_off))
+    assert reach.startswith("Neighbours can change by rows of zeros alone")
+
+
 def test_of_norms_only_the_centred_ones_move() -> None:
     assert "norms of Out and Tied can change" in chart.norms_reach(norms_result(**BOTH))
     assert chart.norms_reach(norms_result(**ONE)).endswith("In and Out and the counts stay.")

@@ -53,7 +53,7 @@ def test_where_nothing_parts_it_says_so_and_that_it_takes_a_longer_run() -> None
     made = calm()
     quiet = made.runs[0].numbers | {"logit_mean": -2.0}
     said = chart.headline(changed(made, "none", numbers=quiet))
-    assert "all methods end within 0.000 nats of one another, at about 3.46" in said
+    assert "all methods end within 0.001 nats of one another, at about 3.46" in said
     assert "mean row has a length of 6.03, its mean logit is −2" in said
     assert "Nothing diverges here; that takes a longer run" in said
     assert "100,000 steps" in said
@@ -68,7 +68,7 @@ def test_of_a_recorded_sweep_it_is_not_said_that_it_should_be_longer() -> None:
 
 def test_a_large_mean_is_told_even_where_the_loss_does_not_part() -> None:
     said = chart.headline(calm())
-    assert "within 0.000 nats" in said
+    assert "within 0.001 nats" in said
     assert "has run to 18, while" in said
     assert "Nothing diverges here; that takes a longer run" in said
     assert "longer run" not in chart.headline(one_rate())
