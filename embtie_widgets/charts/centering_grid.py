@@ -22,6 +22,7 @@ from embtie_widgets.charts.centering_view import (
     called,
     key_of,
     measured,
+    method_words,
     number_of,
     rate,
 )
@@ -253,16 +254,23 @@ def _hover(run: CenteringRun | None) -> str:
     state = run.state + (at_step(run) if run.state in (DIVERGED, RUNNING) else "")
     loss = f", loss {run.loss:.4f}" if math.isfinite(run.loss) else ""
     lines = [
-        f"<b>{plain(run.line)}</b>, learning rate {rate(run.lr)}",
+        f"<b>{plain(_line_words(run))}</b>, learning rate {rate(run.lr)}",
         f"{state}{loss}",
         *textwrap.wrap(plain(run.reason[:240]), 60),
         *(
-            f"{QUANTITIES[name].label} {run.numbers[name]:.4g}".replace("-", "−")
+            f"{QUANTITIES[name].label} {f'{run.numbers[name]:.4g}'.replace('-', '−')}"
             for name in _NUMBERS
             if math.isfinite(run.numbers.get(name, math.nan))
         ),
     ]
     return "<br>".join(lines)
+
+
+def _line_words(run: CenteringRun) -> str:
+    """Its method, coefficient and tying, as everywhere on the page."""
+    weight = "" if run.coefficient is None else f" {rate(run.coefficient)}"
+    tied = {True: ", tied", False: ", untied", None: ""}[run.tied]
+    return f"{method_words(run.method)}{weight}{tied}"
 
 
 def _bar(scale: Scale, measure: str, domain: list[float]) -> _Trace:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from embtie_widgets.charts import centering as chart
+from embtie_widgets.charts.centering_view import METHOD_WORDS
 from embtie_widgets.charts.stretched import axis, stretched
 from embtie_widgets.charts.theme import METHODS, PALETTES, contrast, method_marks
 from embtie_widgets.results.centering import CenteringReport, CenteringRun
@@ -328,7 +329,8 @@ def test_a_click_finds_the_run_of_its_cell_in_every_block() -> None:
             for column, said in enumerate(words):
                 one = chart.run_at(made, trace, (row, column))
                 assert one is not None
-                assert f"<b>{one.line}</b>, learning rate" in said
+                assert said.startswith(f"<b>{METHOD_WORDS[one.method]}")
+                assert f", {'tied' if one.tied else 'untied'}</b>, learning rate " in said
     assert chart.run_at(made, 99, (0, 0)) is None
     assert chart.run_at(made, 0, (99, 0)) is None
     assert chart.run_at(made, 0, (3,)) is None
@@ -365,6 +367,14 @@ def test_a_reason_is_text_and_nothing_else() -> None:
     said = [text for row in chart.grid(made)["data"][1]["hovertext"] for text in row]
     assert any("&lt;b&gt;fewer&lt;/b&gt;" in text for text in said)
     assert not any("<b>fewer" in text for text in said)
+
+
+def test_what_a_cell_says_has_the_names_of_the_page() -> None:
+    said = [text for row in chart.grid(report())["data"][0]["hovertext"] for text in row]
+    assert any(text.startswith("<b>baseline, untied</b>") for text in said)
+    assert not any("untied none" in text or "B−ratio" in text for text in said)
+    assert any("B-ratio" in text for text in said)
+    assert any("mean logit −" in text for text in said)
 
 
 def test_a_quantity_that_the_result_has_not_is_replaced_by_one_it_has() -> None:
