@@ -251,7 +251,8 @@ class Panel(w.VBox):
 
     def _body(self, controls: Iterable[w.Widget]) -> w.Widget:
         # Beside Run, where the eye is: above the results it would be scrolled out of sight.
-        side = w.VBox([*controls, self.notice, self.runbar]).add_class("ep-side")
+        foot = w.VBox([self.notice, self.runbar]).add_class("ep-foot")
+        side = w.VBox([w.VBox([*controls]).add_class("ep-asked"), foot]).add_class("ep-side")
         main = w.VBox([self.outdated, self.exports, self.results]).add_class("ep-main")
         return w.Box([side, main]).add_class("ep-body")
 

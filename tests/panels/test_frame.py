@@ -348,8 +348,7 @@ def test_no_name_of_a_panel_hides_one_of_the_widget(panel: ToyPanel) -> None:
 
 def test_a_message_stands_beside_run_and_run_points_to_it(panel: ToyPanel) -> None:
     side = panel.children[-1].children[0]
-    assert panel.notice in side.children
-    assert side.children.index(panel.runbar) == side.children.index(panel.notice) + 1
+    assert side.children[-1].children == (panel.notice, panel.runbar)
     panel.k.value = -1
     assert "See the message." in panel.runbar.text.value
     panel.k.value = 2
