@@ -250,10 +250,10 @@ def called(run: CenteringRun, among: Iterable[CenteringRun]) -> str:
 def key_of(run: CenteringRun) -> str:
     """A run by a name that a link can carry, the same from result to result."""
     tied = {True: "tied", False: "untied", None: ""}[run.tied]
-    weight = "" if run.coefficient is None else f"{run.coefficient:g}"
+    weight = "" if run.coefficient is None else f"{run.coefficient:.12g}"
     seed = "" if run.seed is None else str(run.seed)
     named = [str(run.about["name"])] if "name" in run.about else []
-    return "/".join((run.size, tied, run.method, weight, f"{run.lr:g}", seed, *named))
+    return "/".join((run.size, tied, run.method, weight, f"{run.lr:.12g}", seed, *named))
 
 
 def run_of(result: CenteringReport | None, key: str) -> CenteringRun | None:

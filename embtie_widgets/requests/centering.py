@@ -109,12 +109,10 @@ class CenteringRequest(TrainingRequest):
             for value in getattr(self, name):
                 fields.choice(name, value, options)
         for name, high in (("rates", 100.0), ("coefficients", 1e6)):
-            values = sorted(
-                fields.number(name, _read(one), 0.0, high) for one in getattr(self, name)
-            )
-            object.__setattr__(self, name, tuple(values))
+            values = {fields.number(name, _read(one), 0.0, high) for one in getattr(self, name)}
+            object.__setattr__(self, name, tuple(sorted(values)))
         seeds = tuple(fields.whole("seeds", _read(one), 0, 2**31 - 1) for one in self.seeds)
-        object.__setattr__(self, "seeds", seeds)
+        object.__setattr__(self, "seeds", tuple(dict.fromkeys(seeds)))
         for name in ("methods", "tying", "coefficients", "sizes"):
             if not getattr(self, name):
                 raise EmbtieError(f"{name} is empty.", f"Name at least one for {name}.")
@@ -158,7 +156,12 @@ def _listed(name: str, value: Any) -> tuple[Any, ...]:
     """Each value once, in the order given."""
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | dict):
         raise EmbtieError(f"{name} is {fields.short(value)}; expected a list.", "Give several.")
-    found = tuple(dict.fromkeys(value))
+    try:
+        found = tuple(dict.fromkeys(value))
+    except TypeError:  # a list in a list
+        raise EmbtieError(
+            f"{name} is {fields.short(value)}; expected plain values.", "Give a flat list."
+        ) from None
     if len(found) > MOST_CHOICES:
         raise EmbtieError(
             f"{name} has {len(found)} entries; at most {MOST_CHOICES} are taken.", "Give fewer."

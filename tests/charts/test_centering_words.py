@@ -308,3 +308,8 @@ def test_the_command_line_lists_the_sensitivities() -> None:
     assert (
         f"{one.value:.4f}  nano, untied, baseline, seed 0, best {one.best_loss:.4f} at 0.01" in said
     )
+
+
+def test_rates_that_hardly_differ_have_keys_of_their_own() -> None:
+    made = report((0.1234567, 0.1234568), methods=("none",))
+    assert len({chart.key_of(one) for one in made.runs}) == 2
