@@ -7,6 +7,7 @@ import torch
 import embtie_widgets as ew
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.hashing import tensor_hash
+from embtie_widgets.measures.means import is_rounding
 
 
 def expected_ratio(x):
@@ -105,6 +106,13 @@ def test_a_matrix_without_mean_has_no_bound_ratio(normal, dtype):
         assert np.isnan(ew.bound_ratio(ew.center(matrix.to(dtype))))
     assert np.isnan(ew.bound_ratio(torch.zeros(5, 3, dtype=dtype)))
     assert np.isnan(ew.bound_ratio(torch.cat([x, -x]).to(dtype)))
+
+
+def test_the_mean_that_centring_within_a_training_leaves_is_none():
+    """It comes to a quarter of the type's precision, times the length of a row."""
+    eps = torch.finfo(torch.float32).eps
+    assert is_rounding(0.26 * eps * 12.5, 12.5, torch.float32)
+    assert not is_rounding(eps * 12.5, 12.5, torch.float32)
 
 
 def test_shares_are_those_of_their_definitions(normal):
