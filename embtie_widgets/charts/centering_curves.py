@@ -272,13 +272,13 @@ def _notes(
 ) -> list[_Trace]:
     """The name of the chart, and words at its levels."""
     axis = suffix(place)
-    return [
+    free = {"x": 0.99, "xanchor": "right"} if name == "loss" else {"x": 0.01, "xanchor": "left"}
+    return [  # a loss begins at its level and falls: words stand where it has left
         heading(place, QUANTITIES[name].label),
         *(
             {
                 "xref": f"x{axis} domain",
-                "x": 0.01,
-                "xanchor": "left",
+                **free,
                 "yref": f"y{axis}",
                 "y": float(_shown(np.array(level), name, view)),
                 "yanchor": "bottom",

@@ -213,7 +213,8 @@ def test_the_level_of_equal_guesses_is_shown_where_a_loss_comes_near_it() -> Non
     made = one_rate()
     bad = replace(made.runs[0], curves=made.runs[0].curves | {"loss": np.full(30, 9.0)})
     layout = chart.spec(replace(made, runs=(bad, *made.runs[1:])))["layout"]
-    assert [note for note in layout["annotations"] if note["text"] == "equal guesses"]
+    [note] = [note for note in layout["annotations"] if note["text"] == "equal guesses"]
+    assert (note["x"], note["xanchor"]) == (0.99, "right")  # at its begin the curves run through
     assert [line for line in layout["shapes"] if line["y0"] == pytest.approx(INITIAL)]
     assert not [n for n in chart.spec(made)["layout"]["annotations"] if "guesses" in n["text"]]
 
