@@ -26,6 +26,7 @@ from embtie_widgets.results.centering import DIVERGED, CenteringReport, Centerin
 
 _COLUMNS = {1: 1, 2: 2, 4: 2}
 _BESIDE = 0.018  # of the rates' reach, between two crosses
+_WORDS = 16  # of rates have room beside one another, over all columns
 _DECADE = 0.5  # a rate of 0 stands so many powers of ten below the least other one
 _Trace = dict[str, Any]
 
@@ -34,7 +35,7 @@ def rates(result: CenteringReport | None, measure: str = HELD_LOSS) -> dict[str,
     """One chart for each size and tying, a line for each method; "narrow" for a narrow box."""
     measure, parts = measured(result, measure), _parts(result)
     columns = _COLUMNS.get(len(parts), 3)
-    across, ups = _across(result), _ups(result, parts, measure, columns)
+    across, ups = _across(result, columns), _ups(result, parts, measure, columns)
     traces = []
     for place, part in enumerate(parts):
         lines = [_of_line(part, line, place, measure) for line in _lines(part)]
@@ -185,11 +186,13 @@ def _place(lr: float, runs: Iterable[CenteringRun]) -> float:
     return math.log10(least) - _DECADE
 
 
-def _across(result: CenteringReport | None) -> _Trace:
+def _across(result: CenteringReport | None, columns: int) -> _Trace:
     runs = () if result is None else result.runs
     known = () if result is None else result.rates
     places = [_place(lr, runs) for lr in known] or [-3.0, -2.0, -1.0]
     words = [rate(lr) for lr in known] or ["0.001", "0.01", "0.1"]
+    if len(words) * columns > _WORDS:
+        words = ["" if place % 2 else word for place, word in enumerate(words)]
     air = max(0.06 * (max(places) - min(places)), 0.1)
     return {
         "title": {"text": "learning rate, logarithmic"},

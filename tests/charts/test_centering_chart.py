@@ -559,3 +559,12 @@ def test_a_sweep_that_grows_draws_what_there_is() -> None:
     assert len(unended(made)) == 3
     for drawn in (chart.grid, chart.rates, chart.sensitivity, chart.coefficients, chart.spec):
         assert drawn(made)["layout"]
+
+
+def test_rates_that_stand_too_close_in_three_columns_are_named_by_turns() -> None:
+    many = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+    for sizes, said in ((("nano",), 7), (("micro", "nano", "small"), 4)):
+        made = report(many, ("none", "mu-loss"), sizes=sizes)
+        axis = chart.rates(made)["layout"]["xaxis"]
+        assert len(axis["tickvals"]) == 7
+        assert sum(map(bool, axis["ticktext"])) == said
