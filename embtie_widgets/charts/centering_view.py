@@ -57,7 +57,7 @@ QUANTITIES = {
         "The mean length of a row of the output matrix.",
     ),
     "bound_ratio": Quantity(
-        "B-ratio, reach along μ centred / as it is",
+        "B-ratio, reach centred / as it is",
         "How far rows reach along μ after centring, against before. Below 1 centring narrows the "
         "range of the logits, above 1 it widens it.",
         1.0,

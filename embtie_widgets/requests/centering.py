@@ -71,6 +71,7 @@ class CenteringRequest(TrainingRequest):
     batch: int = field(default=1, kw_only=True)
     length: int = field(default=64, kw_only=True)
     lr: float = field(default=0.1, kw_only=True)
+    warmup: int = field(default=300, kw_only=True)
     every: int = field(default=10, kw_only=True)
     weight_decay: float = 0.0
     clip: float = 1.0
