@@ -11,6 +11,7 @@ from embtie_widgets.charts.centering_captions import (
     sensitivity_caption,
     text,
 )
+from embtie_widgets.charts.centering_cautions import cautions
 from embtie_widgets.charts.centering_curves import spec
 from embtie_widgets.charts.centering_grid import run_at
 from embtie_widgets.charts.centering_grid import spec as grid
@@ -28,7 +29,7 @@ from embtie_widgets.charts.centering_view import (
     run_of,
     side_by_side,
 )
-from embtie_widgets.charts.centering_words import cautions, effects, headline
+from embtie_widgets.charts.centering_words import effects, headline
 from embtie_widgets.charts.files import charts_page
 from embtie_widgets.results.centering import CenteringReport
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from embtie_widgets.charts.centering_cautions import cautions
 from embtie_widgets.charts.centering_curves import CUT, SMOOTH
 from embtie_widgets.charts.centering_view import (
     HELD_LOSS,
@@ -17,7 +18,7 @@ from embtie_widgets.charts.centering_view import (
     rate,
     side_by_side,
 )
-from embtie_widgets.charts.centering_words import cautions, effects, headline
+from embtie_widgets.charts.centering_words import effects, headline
 from embtie_widgets.results.centering import (
     DIVERGED,
     FAILED,

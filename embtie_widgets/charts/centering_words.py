@@ -1,4 +1,4 @@
-"""What a sweep over methods and learning rates says in words: headline, cautions, effects."""
+"""What a sweep over methods and learning rates says in words: headline and effects."""
 
 import math
 from collections.abc import Iterable
@@ -21,8 +21,6 @@ from embtie_widgets.charts.sentences import listed
 from embtie_widgets.results.centering import (
     DIVERGED,
     DONE,
-    FAILED,
-    MISSING,
     CenteringReport,
     CenteringRun,
     Effect,
@@ -31,6 +29,7 @@ from embtie_widgets.results.centering import (
 
 APART = 0.05
 """Nats: losses that differ by less are not told apart in words."""
+_CHANCE = 0.3  # so far apart, in nats, ended runs of one small setting by their seed alone
 _RUN_AWAY = 3.0  # spreads of the logits: from so large a mean on, what is common is what has grown
 _ROUNDING = 1e-9
 _NAMED = 4  # more runs than that are counted, not named
@@ -130,12 +129,28 @@ def _by_seed(result: CenteringReport, base: CenteringRun) -> str:
         more for run in alike if run.state == DONE and math.isfinite(more := _above(result, run))
     ]
     if len(alike) < 2:
-        return ""
+        return _by_chance(result, base)
     ends = f"{_signed_range(known)} nats above the best of the others" if known else ""
     if not gone:
         return f"Over {len(alike)} seeds the baseline ends {ends}." if ends else ""
     rest = f"; with the others it ends {ends}" if ends else ""
     return f"Of {len(alike)} seeds the baseline diverges with {gone}{rest}."
+
+
+def _by_chance(result: CenteringReport, base: CenteringRun) -> str:
+    """That one seed does not tell small gaps between trainings from chance."""
+    runs = (base, *_rivals(result, base))
+    losses = [_loss(result, run) for run in runs if run.state == DONE]
+    known = [loss for loss in losses if math.isfinite(loss)]
+    small = bool(known) and APART < max(known) - min(known) <= _CHANCE
+    if not small or not _is_training(result):
+        return ""
+    return "With one seed each a gap of this size may be chance: repeat it with others."
+
+
+def _is_training(result: CenteringReport) -> bool:
+    """Whether the runs were trained by this sweep, and have all ended."""
+    return result.settings.get("source") == "train" and not result.progress
 
 
 def _above(result: CenteringReport, base: CenteringRun) -> float:
@@ -209,8 +224,7 @@ def _grown(result: CenteringReport, base: CenteringRun) -> str:
     come of it in a training, that it takes longer."""
     mean, spread, length = (_end(base, n) for n in ("logit_mean", "logit_std", "mu_output"))
     calm = not any(run.state == DIVERGED for run in result.runs) and not _apart(result, base)
-    trained = result.settings.get("source") == "train" and not result.progress
-    longer = f" {_LONGER}" if calm and trained else ""
+    longer = f" {_LONGER}" if calm and _is_training(result) else ""
     if math.isfinite(mean) and abs(mean) > _RUN_AWAY * spread:
         return (
             f"The baseline's mean logit has run to {worded(mean)}, while the logits of a position "
@@ -224,7 +238,8 @@ def _grown(result: CenteringReport, base: CenteringRun) -> str:
 
 def _apart(result: CenteringReport, base: CenteringRun) -> bool:
     known = [_loss(result, run) for run in _rivals(result, base)]
-    return any(_loss(result, base) - value > APART for value in known)
+    least = _CHANCE if _by_chance(result, base) else APART
+    return any(_loss(result, base) - value > least for value in known)
 
 
 def _sensitivities(result: CenteringReport, base: CenteringRun) -> str:
@@ -308,61 +323,6 @@ def _state_of(run: CenteringRun) -> str:
     ]
     said = ", ".join(part for part in known if part)
     return f"{said[:1].upper()}{said[1:]}." if said else ""
-
-
-# Before the numbers.
-
-
-def cautions(result: CenteringReport) -> list[str]:
-    """What to read before the numbers."""
-    return [*_lost(result), *_uneven(result), *_at_ends(result)]
-
-
-def _lost(result: CenteringReport) -> list[str]:
-    """Runs that have failed, each with its reason once, and those that a record lacks."""
-    reasons: dict[str, list[CenteringRun]] = {}
-    for run in result.runs:
-        if run.state == FAILED:
-            reasons.setdefault(run.reason or "No reason was given.", []).append(run)
-    found = [
-        f"{len(runs)} of {len(result.runs)} runs failed"
-        f" ({listed([f'{method_words(r.method)} at {rate(r.lr)}' for r in runs[:3]])}"
-        f"{', ...' if len(runs) > 3 else ''}): {reason}"
-        for reason, runs in reasons.items()
-    ]
-    missing = sum(run.state == MISSING for run in result.runs)
-    verb = "is" if missing == 1 else "are"
-    return [*found, *([f"{missing} of {len(result.runs)} runs {verb} missing."] if missing else [])]
-
-
-def _uneven(result: CenteringReport) -> list[str]:
-    """Sensitivities that leave rates out stand on other rates than the rest."""
-    short = [one for one in result.sensitivity if one.unknown and math.isfinite(one.value)]
-    if not short or result.progress:
-        return []
-    names = listed(list(dict.fromkeys(method_words(one.method) for one in short)))
-    return [
-        f"The sensitivity of {names} leaves out rates whose loss is not known. It may look better "
-        "than it is; compare it with none that has all of them."
-    ]
-
-
-def _at_ends(result: CenteringReport) -> list[str]:
-    """A best rate at an end of the sweep may not be the best."""
-    if result.progress or len(result.rates) < 2:
-        return []
-    outer = [
-        one
-        for one in result.sensitivity
-        if math.isfinite(one.value) and one.best_lr in (result.rates[0], result.rates[-1])
-    ]
-    if not outer:
-        return []
-    names = listed(list(dict.fromkeys(method_words(one.method) for one in outer)))
-    return [
-        f"The best rate of {names} is at an end of the sweep: a better one may lie beyond, and the "
-        "sensitivity is then larger."
-    ]
 
 
 def effects(result: CenteringReport) -> list[str]:

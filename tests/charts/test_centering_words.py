@@ -210,6 +210,21 @@ def test_a_baseline_that_is_a_little_worse_than_the_best_is_not_called_no_worse(
     assert "ends with a loss of 3.040, 0.040 above the best of the others" in said
 
 
+def test_a_small_gap_of_one_seed_is_told_as_what_chance_makes() -> None:
+    made = report((1e-2,), methods=("none", "z-loss"))
+    near = changed(changed(made, "none", loss=3.60), "z-loss", loss=3.50)
+    said = chart.headline(near)
+    assert "0.10 nats above z-loss with 3.500. With one seed each a gap of this size may be" in said
+    assert "that takes a longer run" in said
+    for other in (
+        changed(near, "none", loss=4.00),
+        changed(near, "none", loss=3.51),
+        replace(near, settings=near.settings | {"source": "file"}),
+    ):
+        assert "chance" not in chart.headline(other)
+    assert "that takes a longer run" not in chart.headline(changed(near, "none", loss=4.00))
+
+
 def test_a_seed_is_named_and_the_others_are_told_with_it() -> None:
     made = report((1e-2,), methods=("none", "z-loss"), seeds=(0, 1, 2))
     losses = iter((3.0, 3.5, 3.6, 3.2, 3.7, 3.1))
