@@ -6,6 +6,7 @@ from typing import Any
 
 from embtie_widgets.charts import centering_view as views
 from embtie_widgets.charts import centering_words as words
+from embtie_widgets.charts.centering_cautions import cautions
 from embtie_widgets.charts.theme import method_marks
 from embtie_widgets.panels.words import MINUS, escape, number, seconds, table
 from embtie_widgets.results.centering import (
@@ -83,7 +84,7 @@ _ABOUT = {
 def top(result: CenteringReport) -> str:
     """The sentence of the panel, and what to beware of."""
     said = "".join(
-        f'<div class="ep-alert" role="note">{escape(one)}</div>' for one in words.cautions(result)
+        f'<div class="ep-alert" role="note">{escape(one)}</div>' for one in cautions(result)
     )
     return f"<p>{escape(words.headline(result))}</p>{said}"
 

@@ -28,7 +28,9 @@ def test_the_address_reopens_the_same_state(visit: Open) -> None:
     other = visit(query=f"?{query.replace('theme=light', '')}")
     other.page.get_by_text("orthogonal map, centred").wait_for()
     assert other.selected() == 1
-    pressed = other.page.locator(".ep-segments .mod-active").inner_text()
+    pressed = (
+        other.page.locator(".ep-segments", has_text="Linear").locator(".mod-active").inner_text()
+    )
     assert pressed == "Orthogonal"
     other.page.get_by_role("button", name="Selected only").click()
     other.page.wait_for_function("document.querySelectorAll('.embtie-table tbody tr').length === 1")
@@ -41,7 +43,10 @@ def test_a_link_opens_below_a_path_and_on_a_kernel_started_beforehand(
     one = visit(at=address_below, query="?embtie=1&kind=align&map=orthogonal&tokens=5")
     one.page.get_by_text("orthogonal map, centred").wait_for()
     assert one.selected() == 1
-    assert one.page.locator(".ep-segments .mod-active").inner_text() == "Orthogonal"
+    assert (
+        one.page.locator(".ep-segments", has_text="Linear").locator(".mod-active").inner_text()
+        == "Orthogonal"
+    )
     one.page.get_by_role("button", name="Identity").click()
     one.page.wait_for_function("location.search.includes('map=identity')")
     assert one.page.url.startswith(f"{address_below}?embtie=1")
