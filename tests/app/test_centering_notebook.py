@@ -3,33 +3,21 @@
 import re
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
-from embtie_widgets.app.serve import notebook
 from embtie_widgets.requests.centering import METHODS
+from tests.app.stories import assert_ran, executed, lines
 
 STEPS, RATE = 24, 0.01
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    book = nbformat.read(notebook("centering.ipynb"), as_version=4)
-    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in book.cells)
-    assert "widgets" not in book.metadata
-    (parameters,) = (c for c in book.cells if "parameters" in c.metadata.get("tags", ()))
-    assert parameters.source == "STEPS, RATE = 1_500, 0.1"
-    parameters.source = f"STEPS, RATE = {STEPS}, {RATE}"
-    place = str(tmp_path_factory.mktemp("story"))
-    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": place}}).execute()
-    return book
-
-
-def lines(book: Any, name: str) -> list[str]:
-    """What a cell has printed."""
-    outputs = next(cell for cell in book.cells if cell.id == name).outputs
-    return "".join(out.get("text", "") for out in outputs).splitlines()
+    return executed(
+        "centering.ipynb",
+        tmp_path_factory.mktemp("story"),
+        ("STEPS, RATE = 1_500, 0.1", f"STEPS, RATE = {STEPS}, {RATE}"),
+    )
 
 
 def numbers(line: str) -> list[float]:
@@ -37,9 +25,7 @@ def numbers(line: str) -> list[float]:
 
 
 def test_every_cell_runs(ran: Any) -> None:
-    outputs = [out for cell in ran.cells for out in cell.get("outputs", [])]
-    assert outputs
-    assert not any(out.output_type == "error" for out in outputs)
+    assert_ran(ran)
 
 
 def test_by_hand_a_subtraction_changes_a_prediction_only_under_a_cap(ran: Any) -> None:

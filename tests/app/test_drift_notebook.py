@@ -3,34 +3,24 @@
 import re
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
-from embtie_widgets.app.serve import notebook
+from tests.app.stories import assert_ran, executed, lines
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    book = nbformat.read(notebook("drift.ipynb"), as_version=4)
-    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in book.cells)
-    place = str(tmp_path_factory.mktemp("story"))
-    nbclient.NotebookClient(book, timeout=120, resources={"metadata": {"path": place}}).execute()
-    return book
+    return executed("drift.ipynb", tmp_path_factory.mktemp("story"))
 
 
 def printed(book: Any, name: str) -> dict[str, list[float]]:
     """The numbers of each line that a cell has printed, by what stands before its colon."""
-    outputs = next(cell for cell in book.cells if cell.id == name).outputs
-    lines = "".join(out.get("text", "") for out in outputs).splitlines()
-    parts = (line.split(": ", 1) for line in lines)
+    parts = (line.split(": ", 1) for line in lines(book, name))
     return {head: [float(n) for n in re.findall(r"-?\d+\.\d+", rest)] for head, rest in parts}
 
 
 def test_every_cell_runs(ran: Any) -> None:
-    outputs = [out for cell in ran.cells for out in cell.get("outputs", [])]
-    assert outputs
-    assert not any(out.output_type == "error" for out in outputs)
+    assert_ran(ran)
 
 
 def test_a_known_angle_has_its_cosine_and_noise_is_at_chance(ran: Any) -> None:

@@ -3,32 +3,18 @@
 import re
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
-from embtie_widgets.app.serve import notebook
+from tests.app.stories import assert_ran, executed, lines
 
 STEPS = 24
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    book = nbformat.read(notebook("gradient_flow.ipynb"), as_version=4)
-    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in book.cells)
-    assert "widgets" not in book.metadata
-    (parameters,) = (c for c in book.cells if "parameters" in c.metadata.get("tags", ()))
-    assert parameters.source == "STEPS = 300"
-    parameters.source = f"STEPS = {STEPS}"
-    place = str(tmp_path_factory.mktemp("story"))
-    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": place}}).execute()
-    return book
-
-
-def lines(book: Any, name: str) -> list[str]:
-    """What a cell has printed."""
-    outputs = next(cell for cell in book.cells if cell.id == name).outputs
-    return "".join(out.get("text", "") for out in outputs).splitlines()
+    return executed(
+        "gradient_flow.ipynb", tmp_path_factory.mktemp("story"), ("STEPS = 300", f"STEPS = {STEPS}")
+    )
 
 
 def numbers(line: str) -> list[float]:
@@ -36,9 +22,7 @@ def numbers(line: str) -> list[float]:
 
 
 def test_every_cell_runs(ran: Any) -> None:
-    outputs = [out for cell in ran.cells for out in cell.get("outputs", [])]
-    assert outputs
-    assert not any(out.output_type == "error" for out in outputs)
+    assert_ran(ran)
 
 
 def test_a_row_that_is_not_in_the_text_is_written_by_the_output_alone(ran: Any) -> None:

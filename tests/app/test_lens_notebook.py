@@ -3,34 +3,23 @@
 import re
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
-from embtie_widgets.app.serve import notebook
+from tests.app.stories import assert_ran, executed, lines
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    book = nbformat.read(notebook("lens.ipynb"), as_version=4)
-    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in book.cells)
-    assert "widgets" not in book.metadata
-    place = str(tmp_path_factory.mktemp("story"))
-    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": place}}).execute()
-    return book
+    return executed("lens.ipynb", tmp_path_factory.mktemp("story"))
 
 
 def numbers(book: Any, name: str) -> list[list[float]]:
     """The numbers of each line that a cell has printed."""
-    outputs = next(cell for cell in book.cells if cell.id == name).outputs
-    lines = "".join(out.get("text", "") for out in outputs).splitlines()
-    return [[float(n) for n in re.findall(r"\d+\.\d+", line)] for line in lines]
+    return [[float(n) for n in re.findall(r"\d+\.\d+", line)] for line in lines(book, name)]
 
 
 def test_every_cell_runs(ran: Any) -> None:
-    outputs = [out for cell in ran.cells for out in cell.get("outputs", [])]
-    assert outputs
-    assert not any(out.output_type == "error" for out in outputs)
+    assert_ran(ran)
 
 
 def test_both_lenses_fall_to_the_models_own_answer(ran: Any) -> None:

@@ -3,20 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
 import embtie_widgets as ew
-from embtie_widgets.app.serve import notebook
+from tests.app.stories import assert_ran, executed
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    book = nbformat.read(notebook("models.ipynb"), as_version=4)
-    place = str(tmp_path_factory.mktemp("guide"))
-    nbclient.NotebookClient(book, timeout=120, resources={"metadata": {"path": place}}).execute()
-    return book
+    return executed("models.ipynb", tmp_path_factory.mktemp("guide"))
 
 
 def texts(book: Any, name: str) -> str:
@@ -25,9 +20,7 @@ def texts(book: Any, name: str) -> str:
 
 
 def test_every_cell_runs(ran: Any) -> None:
-    outputs = [out for cell in ran.cells for out in cell.get("outputs", [])]
-    assert outputs
-    assert not any(out.output_type == "error" for out in outputs)
+    assert_ran(ran)
 
 
 def test_the_status_stands_beside_the_configurations_word(ran: Any) -> None:

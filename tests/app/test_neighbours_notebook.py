@@ -3,22 +3,14 @@
 import re
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
-from embtie_widgets.app.serve import notebook
+from tests.app.stories import assert_ran, executed
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    book = nbformat.read(notebook("neighbours.ipynb"), as_version=4)
-    code = [cell for cell in book.cells if cell.cell_type == "code"]
-    assert not any(cell.outputs or cell.execution_count for cell in code)
-    assert "widgets" not in book.metadata
-    place = str(tmp_path_factory.mktemp("story"))
-    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": place}}).execute()
-    return book
+    return executed("neighbours.ipynb", tmp_path_factory.mktemp("story"))
 
 
 def numbers(book: Any, name: str) -> list[list[float]]:
@@ -32,9 +24,8 @@ def numbers(book: Any, name: str) -> list[list[float]]:
 
 
 def test_every_cell_runs(ran: Any) -> None:
+    assert_ran(ran)
     outputs = [out for cell in ran.cells for out in cell.get("outputs", [])]
-    assert outputs
-    assert not any(out.output_type == "error" for out in outputs)
     assert any("application/vnd.jupyter.widget-view+json" in out.get("data", {}) for out in outputs)
 
 

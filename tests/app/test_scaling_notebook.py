@@ -3,32 +3,18 @@
 import re
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
-from embtie_widgets.app.serve import notebook
+from tests.app.stories import assert_ran, executed, lines
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    book = nbformat.read(notebook("input_scaling.ipynb"), as_version=4)
-    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in book.cells)
-    assert "widgets" not in book.metadata
-    place = str(tmp_path_factory.mktemp("story"))
-    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": place}}).execute()
-    return book
-
-
-def lines(book: Any, name: str) -> list[str]:
-    outputs = next(cell for cell in book.cells if cell.id == name).outputs
-    return "".join(out.get("text", "") for out in outputs).splitlines()
+    return executed("input_scaling.ipynb", tmp_path_factory.mktemp("story"))
 
 
 def test_every_cell_runs(ran: Any) -> None:
-    outputs = [out for cell in ran.cells for out in cell.get("outputs", [])]
-    assert outputs
-    assert not any(out.output_type == "error" for out in outputs)
+    assert_ran(ran)
 
 
 def test_the_shipped_runs_go_the_way_that_is_told(ran: Any) -> None:

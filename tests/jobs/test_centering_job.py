@@ -2,10 +2,9 @@
 
 import errno
 import math
-import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -42,47 +41,25 @@ from embtie_widgets.training.corpus import Corpus
 from embtie_widgets.training.run_store import RunStore
 from embtie_widgets.training.runs import load_trained
 from tests.jobs.lens_models import words
+from tests.jobs.trainings import VOCABULARY, Ear, cache_below, small, trained_from_here
 
-STEPS, VOCABULARY, CAP = 6, 300, 0.05
+STEPS, CAP = 6, 0.05
 METHODS = ("none", "mu-centering", "mu-loss", "soft-cap")
-
-
-class Ear:
-    """A `progress` that remembers, and stops the work where it is told to."""
-
-    def __init__(self, stop: Callable[[str, int], bool] = lambda *_: False) -> None:
-        self.parts: list[CenteringReport] = []
-        self._stop = stop
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        if self._stop(stage, done):
-            raise Cancelled
-
-    def partial(self, result: CenteringReport) -> None:
-        self.parts.append(result)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache that the tests share, so that each model is trained once."""
-    folder = tmp_path_factory.mktemp("centering")
-    before = os.environ.get("EMBTIE_CACHE")
-    os.environ["EMBTIE_CACHE"] = str(folder / "cache")
-    yield folder
-    os.environ.pop("EMBTIE_CACHE")
-    if before is not None:
-        os.environ["EMBTIE_CACHE"] = before
+    """A folder with the cache that the tests share."""
+    with cache_below(tmp_path_factory.mktemp("centering")) as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
 def request_(place: Path) -> CenteringRequest:
     """Models of 300 tokens, each trained in a moment."""
-    text = place / "words.txt"
-    text.write_text("\n\n".join(words(400, seed) for seed in range(60)))
     return CenteringRequest(
-        methods=METHODS, tying=("untied", "tied"), rates=(1e-3, 3e-2), coefficients=(0.1,), cap=CAP,
-        sizes=("micro",), corpus=CorpusRef(str(text)), tokenizer="train", vocabulary=VOCABULARY,
-        steps=STEPS, batch=2, length=16, warmup=2, every=1, device="cpu",
+        **small(place), methods=METHODS, tying=("untied", "tied"), rates=(1e-3, 3e-2),
+        coefficients=(0.1,), cap=CAP, sizes=("micro",), steps=STEPS, every=1,
     )  # fmt: skip
 
 
@@ -103,15 +80,7 @@ def made(request_: CenteringRequest, heard: Ear) -> CenteringReport:
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the runs that are trained from here on."""
-    names: list[str] = []
-    usual = training_runs.train_run
-
-    def train(spec: Any, *rest: Any, **more: Any) -> Any:
-        names.append(spec.name)
-        return usual(spec, *rest, **more)
-
-    monkeypatch.setattr(training_runs, "train_run", train)
-    return names
+    return trained_from_here(monkeypatch)
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, word: str, error: Exception) -> None:

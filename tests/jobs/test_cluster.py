@@ -44,19 +44,8 @@ from embtie_widgets.training.logit_recorder import LogitRecorder
 from embtie_widgets.training.run_store import RunStore
 from embtie_widgets.training.runs import RunSpec, train_run
 from tests.jobs.cluster_plugs import Failing, Slow
+from tests.jobs.trainings import TINY
 
-MODEL = {
-    "model_type": "olmo",
-    "vocab_size": 48,
-    "hidden_size": 12,
-    "intermediate_size": 16,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 16,
-    "pad_token_id": None,
-    "eos_token_id": 0,
-}
 STEPS = 40
 
 
@@ -71,7 +60,7 @@ CORPUS, HELD = ids(0), ids(1)
 def task_of(number: int, *plugs: Intervention, **changes: Any) -> CellTask:
     """A cell of its own learning rate, every second one centred."""
     config = TrainingConfig(
-        model=MODEL, steps=STEPS, batch=2, length=8, warmup=2, log_every=1, seed=number,
+        model=TINY, steps=STEPS, batch=2, length=8, warmup=2, log_every=1, seed=number,
         lr=1e-3 * (number + 1),
     )  # fmt: skip
     config = replace(config, **changes)

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,34 +17,16 @@ from embtie_widgets.jobs.drift_cost import estimate_drift
 from embtie_widgets.jobs.first import first_result
 from embtie_widgets.jobs.gradient_flow import run_gradient_flow
 from embtie_widgets.jobs.training_plan import checkpoint_steps
-from embtie_widgets.requests import CorpusRef, DriftRequest, GradientFlowRequest, ModelRef
+from embtie_widgets.requests import DriftRequest, GradientFlowRequest, ModelRef
 from embtie_widgets.results.drift import CURVES, Drift, DriftReport
 from embtie_widgets.results.storage import from_bytes, to_bytes
 from embtie_widgets.sources import series
 from embtie_widgets.training.run_store import RunStore
 from tests.fresh import run_fresh
 from tests.hub_server import hub_of
-from tests.jobs.lens_models import words
 from tests.jobs.test_checkpoints_job import C040, FakeHub
+from tests.jobs.trainings import Ear, small
 from tests.sources.models import llama, randomised, saved
-
-
-class Ear:
-    """A `progress` that remembers, and stops the work where it is told to."""
-
-    def __init__(self, stop: Callable[[str, int], bool] = lambda *_: False) -> None:
-        self.parts: list[DriftReport] = []
-        self.stages: list[str] = []
-        self._stop = stop
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        self.stages.append(stage)
-        if self._stop(stage, done):
-            raise Cancelled
-
-    def partial(self, result: DriftReport) -> None:
-        self.parts.append(result)
-
 
 # Checkpoints of models.
 
@@ -206,12 +187,7 @@ def test_the_request_says_what_stands_beside_the_model() -> None:
 def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The fields of twins of 300 tokens, trained in a second."""
     monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path / "cache"))
-    path = tmp_path / "words.txt"
-    path.write_text("\n\n".join(words(400, seed) for seed in range(60)))
-    return {
-        "source": "train", "corpus": CorpusRef(str(path)), "tokenizer": "train", "vocabulary": 300,
-        "steps": 6, "batch": 2, "length": 16, "warmup": 2, "device": "cpu",
-    }  # fmt: skip
+    return {**small(tmp_path), "source": "train", "steps": 6}
 
 
 def test_twins_are_trained_live_and_shared_with_the_gradient_flow(

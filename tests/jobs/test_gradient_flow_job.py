@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,8 @@ from embtie_widgets.results.storage import from_bytes, to_bytes
 from embtie_widgets.sources.models import let_go, open_model
 from embtie_widgets.training.flow import FlowRecorder
 from embtie_widgets.training.run_store import RunStore
-from tests.jobs.lens_models import words, write_model
+from tests.jobs.lens_models import write_model
+from tests.jobs.trainings import Ear, small, write_text
 
 STEPS = 6
 
@@ -37,38 +37,16 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
     """Documents enough for one of them to be held out."""
-    path = tmp_path / "words.txt"
-    path.write_text("\n\n".join(words(400, seed) for seed in range(60)))
-    return path
+    return write_text(tmp_path)
 
 
 @pytest.fixture
-def train(text: Path) -> GradientFlowRequest:
+def train(tmp_path: Path) -> GradientFlowRequest:
     """Twins of 300 tokens, trained in a second."""
-    return GradientFlowRequest(
-        corpus=CorpusRef(str(text)), tokenizer="train", vocabulary=300, steps=STEPS, batch=2,
-        length=16, warmup=2, device="cpu",
-    )  # fmt: skip
+    return GradientFlowRequest(**small(tmp_path), steps=STEPS)
 
 
 BOTH = "training 2 models"
-
-
-class Ear:
-    """A `progress` that remembers, and stops the work where it is told to."""
-
-    def __init__(self, stop: Callable[[str, int], bool] = lambda *_: False) -> None:
-        self.stages: list[str] = []
-        self.parts: list[GradientFlow] = []
-        self._stop = stop
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        self.stages.append(stage)
-        if self._stop(stage, done):
-            raise Cancelled
-
-    def partial(self, result: GradientFlow) -> None:
-        self.parts.append(result)
 
 
 def no_training(monkeypatch: pytest.MonkeyPatch) -> None:

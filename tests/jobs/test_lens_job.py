@@ -1,7 +1,6 @@
 """The lens carried out end to end on models written for the purpose."""
 
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,11 @@ from embtie_widgets.jobs.runner import Job
 from embtie_widgets.jobs.uploads import LENS, UPLOADED, keep_upload
 from embtie_widgets.requests import CorpusRef, LensRequest
 from embtie_widgets.requests.code import to_code
-from embtie_widgets.results.lens import Lens, PairLens
+from embtie_widgets.results.lens import Lens
 from embtie_widgets.results.storage import from_bytes, to_bytes
 from embtie_widgets.sources.models import let_go, sizes_of
 from tests.jobs.lens_models import WORDS, words, write_model, write_tokenizer
+from tests.jobs.trainings import Ear
 from tests.sources.models import edit_tensors
 
 
@@ -57,23 +57,6 @@ def logit(pair: tuple[str, str], text: Path) -> LensRequest:
 @pytest.fixture
 def tuned(logit: LensRequest) -> LensRequest:
     return replace(logit, lens="tuned", steps=6, train_tokens=800)
-
-
-class Ear:
-    """A `progress` that remembers, and stops the work where it is told to."""
-
-    def __init__(self, stop: Callable[[str, int, int], bool] = lambda *_: False) -> None:
-        self.stages: list[str] = []
-        self.parts: list[PairLens] = []
-        self._stop = stop
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        self.stages.append(stage)
-        if self._stop(stage, done, total):
-            raise Cancelled
-
-    def partial(self, result: PairLens) -> None:
-        self.parts.append(result)
 
 
 def same(one: Lens, other: Lens) -> bool:
@@ -380,7 +363,7 @@ def test_cancel_keeps_what_is_learned_and_the_same_request_goes_on_from_it(
         return train(*given, resume=resume, watch=watch, **how)
 
     monkeypatch.setattr(lens_training, "train_translators", watched)
-    ear = Ear(lambda stage, done, total: total == 40 and done >= 10)
+    ear = Ear(lambda stage, done: stage == "training the lens" and done >= 10)
     with pytest.raises(Cancelled):
         job.run_lens(request, ear)
     assert job.look_up(request) is None

@@ -1,7 +1,6 @@
 """Input scaling carried out end to end: trained, aligned, found again, gone on with."""
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,60 +11,34 @@ import torch
 
 import embtie_widgets as ew
 from embtie_widgets.errors import Cancelled, EmbtieError
-from embtie_widgets.jobs import training_runs
 from embtie_widgets.jobs.estimate import Work
 from embtie_widgets.jobs.scaling import look_up, specs
 from embtie_widgets.jobs.scaling_card import neighbours
 from embtie_widgets.jobs.scaling_cost import estimate_scaling, work_of
 from embtie_widgets.jobs.training_plan import open_plan
 from embtie_widgets.measures.neighbours import nearest
-from embtie_widgets.requests import CorpusRef, GradientFlowRequest, ScalingRequest
+from embtie_widgets.requests import GradientFlowRequest, ScalingRequest
 from embtie_widgets.requests.training import TrainingRequest
 from embtie_widgets.results.scaling import TO, ScalingReport
 from embtie_widgets.results.storage import from_bytes, to_bytes
 from embtie_widgets.training.run_store import Checkpoint
 from embtie_widgets.training.runs import load_trained
-from tests.jobs.lens_models import words
+from tests.jobs.trainings import Ear, cache_below, small, trained_from_here
 
-STEPS, VOCABULARY = 6, 300
-
-
-class Ear:
-    """A `progress` that remembers, and stops the work where it is told to."""
-
-    def __init__(self, stop: Callable[[str, int], bool] = lambda *_: False) -> None:
-        self.parts: list[ScalingReport] = []
-        self._stop = stop
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        if self._stop(stage, done):
-            raise Cancelled
-
-    def partial(self, result: ScalingReport) -> None:
-        self.parts.append(result)
+STEPS = 6
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache that the tests share, so that each model is trained once."""
-    folder = tmp_path_factory.mktemp("scaling")
-    before = os.environ.get("EMBTIE_CACHE")
-    os.environ["EMBTIE_CACHE"] = str(folder / "cache")
-    yield folder
-    os.environ.pop("EMBTIE_CACHE")
-    if before is not None:
-        os.environ["EMBTIE_CACHE"] = before
+    """A folder with the cache that the tests share."""
+    with cache_below(tmp_path_factory.mktemp("scaling")) as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
 def request_(place: Path) -> ScalingRequest:
     """Models of 300 tokens, trained in a second."""
-    text = place / "words.txt"
-    text.write_text("\n\n".join(words(400, seed) for seed in range(60)))
-    return ScalingRequest(
-        corpus=CorpusRef(str(text)), tokenizer="train", vocabulary=VOCABULARY, steps=STEPS, batch=2,
-        length=16, warmup=2, device="cpu", factors=(5.0,),
-    )  # fmt: skip
+    return ScalingRequest(**small(place), steps=STEPS, factors=(5.0,))
 
 
 @pytest.fixture(scope="module")
@@ -82,15 +55,7 @@ def made(request_: ScalingRequest, heard: Ear) -> ScalingReport:
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the runs that are trained from here on."""
-    names: list[str] = []
-    usual = training_runs.train_run
-
-    def train(spec: Any, *rest: Any, **more: Any) -> Any:
-        names.append(spec.name)
-        return usual(spec, *rest, **more)
-
-    monkeypatch.setattr(training_runs, "train_run", train)
-    return names
+    return trained_from_here(monkeypatch)
 
 
 def last_of(request: ScalingRequest, factor: float | None) -> Checkpoint:

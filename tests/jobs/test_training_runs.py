@@ -28,19 +28,8 @@ from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus
 from embtie_widgets.training.run_store import RunStore
 from embtie_widgets.training.runs import RunSpec
+from tests.jobs.trainings import TINY, trained_from_here
 
-MODEL = {
-    "model_type": "olmo",
-    "vocab_size": 48,
-    "hidden_size": 12,
-    "intermediate_size": 16,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 16,
-    "pad_token_id": None,
-    "eos_token_id": 0,
-}
 STEPS = 8
 
 
@@ -55,7 +44,7 @@ def corpus_of(seed: int = 0) -> Corpus:
 
 
 def spec_of(name: str = "tied", **changes: Any) -> RunSpec:
-    config = TrainingConfig(model=MODEL, steps=STEPS, batch=2, length=8, warmup=2, log_every=1)
+    config = TrainingConfig(model=TINY, steps=STEPS, batch=2, length=8, warmup=2, log_every=1)
     return RunSpec(name=name, config=replace(config, **changes), tied=name == "tied")
 
 
@@ -74,15 +63,7 @@ def whole(tmp_path: Path) -> list[float]:
 @pytest.fixture
 def trainings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the runs that are trained, in order."""
-    names: list[str] = []
-    train = training_runs.train_run
-
-    def counted(spec: RunSpec, *arguments: Any, **named: Any) -> RunStore:
-        names.append(spec.name)
-        return train(spec, *arguments, **named)
-
-    monkeypatch.setattr(training_runs, "train_run", counted)
-    return names
+    return trained_from_here(monkeypatch)
 
 
 class Stop:

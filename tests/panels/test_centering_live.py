@@ -2,18 +2,17 @@
 a recorded one."""
 
 import re
-import threading
 from pathlib import Path
 
 import pytest
 
-from embtie_widgets.errors import Cancelled
 from embtie_widgets.jobs import training_runs
 from embtie_widgets.panels.centering import CenteringPanel
-from embtie_widgets.requests import CenteringRequest, CorpusRef
-from tests.jobs.lens_models import words
+from embtie_widgets.requests import CenteringRequest
+from tests.jobs.trainings import small
+from tests.panels.live import stopped_while_growing
 
-LONG, STEPS = 120, 20
+STEPS = 20
 
 
 @pytest.fixture
@@ -21,32 +20,24 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CenteringReques
     monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(training_runs, "_PICTURE_SECONDS", 0.0)
     monkeypatch.setattr(training_runs, "_WORTH", 0)
-    text = tmp_path / "words.txt"
-    text.write_text("\n\n".join(words(400, seed) for seed in range(60)))
     return CenteringRequest(
-        corpus=CorpusRef(str(text)), tokenizer="train", vocabulary=300, steps=STEPS, batch=2,
-        length=16, warmup=2, device="cpu", sizes=("micro",), methods=("none", "mu-centering"),
+        **small(tmp_path),
+        steps=STEPS,
+        sizes=("micro",),
+        methods=("none", "mu-centering"),
         rates=(0.01, 0.1),
-    )  # fmt: skip
+    )
 
 
 def test_runs_fill_the_grid_are_kept_on_cancel_and_go_on(request_: CenteringRequest) -> None:
     panel = CenteringPanel(request_, parts={"estimate": lambda _: None})
-    second, states = threading.Event(), []
+    states: list[list[str]] = []
 
-    def follow(_change: object) -> None:
-        if panel.state.unfinished:
-            states.append([run.state for run in panel.result.runs])
-            if states[-1][:2] == ["done", "running"] and panel.result.runs[1].curves:
-                second.set()
-                panel.cancel()
+    def enough() -> bool:
+        states.append([run.state for run in panel.result.runs])
+        return states[-1][:2] == ["done", "running"] and bool(panel.result.runs[1].curves)
 
-    panel.state.observe(follow, "result")
-    answer = panel.start()
-    assert second.wait(LONG)
-    assert answer.event.wait(LONG)
-    assert isinstance(answer.error, Cancelled)
-    panel.state.unobserve(follow, "result")
+    stopped_while_growing(panel, enough)
     assert ["running", *["waiting"] * 3] in states
     assert panel.state.unfinished
     whole = panel.run()

@@ -1,18 +1,16 @@
 """The gradient flow's panel on real jobs: a training that grows on the page, is stopped, goes on;
 and a recorded run that is read as it stands."""
 
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from embtie_widgets.errors import Cancelled
 from embtie_widgets.jobs import training_runs
 from embtie_widgets.panels.gradient import GradientFlowPanel
 from embtie_widgets.requests import GradientFlowRequest
+from tests.panels.live import stopped_while_growing
 
-LONG = 120
 STEPS = 16
 
 
@@ -28,19 +26,13 @@ def test_a_training_is_drawn_as_it_grows_is_kept_on_cancel_and_goes_on(
     request_: GradientFlowRequest,
 ) -> None:
     panel = GradientFlowPanel(request_, parts={"estimate": lambda _: None})
-    grown, said = threading.Event(), []
+    said: list[tuple[str, int]] = []
 
-    def follow(_change: object) -> None:
-        if panel.state.unfinished and not grown.is_set():
-            said.append((panel.result.progress, len(panel.result.runs["tied"].curves["step"])))
-            grown.set()
-            panel.cancel()
+    def enough() -> bool:
+        said.append((panel.result.progress, len(panel.result.runs["tied"].curves["step"])))
+        return True
 
-    panel.state.observe(follow, "result")
-    answer = panel.start()
-    assert grown.wait(LONG)
-    assert answer.event.wait(LONG)
-    assert isinstance(answer.error, Cancelled)
+    stopped_while_growing(panel, enough)
     words, steps = said[0]
     assert "steps of the tied run" in words
     assert 0 < steps < STEPS

@@ -1,18 +1,15 @@
 """The lens's panel on real jobs: a training that grows on the page, is stopped, and goes on."""
 
-import threading
 from pathlib import Path
 
 import pytest
 
-from embtie_widgets.errors import Cancelled
 from embtie_widgets.jobs import lens_store, lens_training
 from embtie_widgets.jobs.lens_files import trained_lens
 from embtie_widgets.panels.lens import LensPanel
 from embtie_widgets.requests import LensRequest, ModelRef
 from tests.jobs.lens_models import words, write_model
-
-LONG = 120
+from tests.panels.live import stopped_while_growing
 
 
 @pytest.fixture
@@ -35,24 +32,17 @@ def test_a_training_is_drawn_as_it_grows_is_kept_on_cancel_and_goes_on(
     request_: LensRequest,
 ) -> None:
     panel = LensPanel(request_, parts={"estimate": lambda _: None})
-    grown, said = threading.Event(), []
+    said: list[str] = []
 
-    def follow(change: object) -> None:
-        if panel.state.unfinished:
-            said.append(panel.result.progress)
-            grown.set()
-            panel.cancel()
+    def enough() -> bool:
+        said.append(panel.result.progress)
+        return True
 
-    panel.state.observe(follow, "result")
-    answer = panel.start()
-    assert grown.wait(LONG)
-    assert answer.event.wait(LONG)
-    assert isinstance(answer.error, Cancelled)
+    stopped_while_growing(panel, enough)
     assert panel.state.unfinished
     assert "steps of untied" in said[0]
     assert "press Run to go on" in panel.outdated.value
     assert panel.cards["training"].layout.display == ""
-    panel.state.unobserve(follow, "result")
     whole = panel.run()
     assert (whole.progress, panel.state.unfinished, panel.outdated.value) == ("", False, "")
     assert list(whole.lenses) == ["A", "B"]
