@@ -1,6 +1,8 @@
 """What a reader needs, asked of the page itself: contrast, room, names, and the Tab key."""
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tests.browser.visit import Visit
@@ -104,6 +106,20 @@ def overhang(one: Visit) -> list[str]:
               .map((e) => `${e.tagName} ${e.className}`.slice(0, 80)); }"""
         )
     )
+
+
+def assert_readable(one: Visit, picture: Path, also: Callable[[], object] = lambda: None) -> None:
+    """Nothing faint, cut, nameless or wider than the page, on a desk and on a phone; `also` is
+    asked at both widths.  The pictures have the width in their names."""
+    assert faint_texts(one) == {}
+    assert nameless(one) == []
+    for width in (1400, 390):
+        one.resize(width)
+        assert one.evaluate("document.documentElement.scrollWidth <= innerWidth + 1")
+        assert cut_words(one) == []
+        assert overhang(one) == []
+        also()
+        one.page.screenshot(path=f"{picture}-{width}.png", full_page=True)
 
 
 def stops(one: Visit) -> list[str]:

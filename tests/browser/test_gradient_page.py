@@ -8,7 +8,7 @@ import pytest
 
 from embtie_widgets.charts.files import stamp_of
 from embtie_widgets.requests import GradientFlowRequest, read_request
-from tests.browser.reading import cut_words, faint_texts, nameless, overhang
+from tests.browser.reading import assert_readable
 from tests.browser.visit import Visit
 
 pytestmark = pytest.mark.browser
@@ -54,7 +54,7 @@ def test_a_training_grows_on_the_page_and_its_tokens_are_one_selection(
     head = one.saved("Tokens CSV", tmp_path).read_bytes().split(b"\n")[0]
     assert read_request(json.loads(head[2:])["request"]) == SMALL
     assert one.saved("Bands PNG", tmp_path).stat().st_size > 3_000
-    readable(one, pictures, "light")
+    assert_readable(one, pictures / "gradient-light")
 
 
 def test_a_model_is_split_on_a_text_without_training(visit: Open) -> None:
@@ -68,17 +68,4 @@ def test_a_model_is_split_on_a_text_without_training(visit: Open) -> None:
 
 
 def test_it_can_be_read_on_a_dark_and_narrow_page(visit: Open, pictures: Path) -> None:
-    readable(trained(visit, scheme="dark"), pictures, "dark")
-
-
-def readable(one: Visit, pictures: Path, scheme: str) -> None:
-    """Nothing faint, cut, nameless or wider than the page, on a desk and on a phone."""
-    assert faint_texts(one) == {}
-    assert nameless(one) == []
-    for width in (1400, 390):
-        one.resize(width)
-        assert one.evaluate("document.documentElement.scrollWidth <= innerWidth + 1")
-        assert cut_words(one) == []
-        assert overhang(one) == []
-        path = pictures / f"gradient-{scheme}-{width}.png"
-        one.page.screenshot(path=path, full_page=True)
+    assert_readable(trained(visit, scheme="dark"), pictures / "gradient-dark")

@@ -7,7 +7,7 @@ import pytest
 
 from embtie_widgets.charts.files import stamp_of
 from embtie_widgets.requests import ScalingRequest, read_request
-from tests.browser.reading import cut_words, faint_texts, nameless, overhang
+from tests.browser.reading import assert_readable
 from tests.browser.visit import Visit
 
 pytestmark = pytest.mark.browser
@@ -51,14 +51,3 @@ def test_runs_are_trained_before_the_reader_and_can_be_read_everywhere(
     dark.wait_for_answer()
     dark.wait_for_scatter()
     assert_readable(dark, pictures / "scaling-dark")
-
-
-def assert_readable(one: Visit, picture: Path) -> None:
-    assert faint_texts(one) == {}
-    assert nameless(one) == []
-    for width in (1400, 390):
-        one.resize(width)
-        assert one.evaluate("document.documentElement.scrollWidth <= innerWidth + 1")
-        assert cut_words(one) == []
-        assert overhang(one) == []
-        one.page.screenshot(path=f"{picture}-{width}.png", full_page=True)
