@@ -6,7 +6,7 @@ from embtie_widgets.panels.corpus import OTHER, CorpusPicker, CorpusWords
 from embtie_widgets.panels.fields import Field, labelled, whole_if_it_is
 from embtie_widgets.requests import CorpusRef
 from embtie_widgets.requests.corpus import BUNDLED, OWN
-from embtie_widgets.requests.lens import MOST_TEXT
+from embtie_widgets.requests.passage import MOST_TEXT
 
 _READ = CorpusWords(
     "The models read",

@@ -2,6 +2,7 @@
 the command line reads, the cache is keyed by and every export contains."""
 
 from embtie_widgets.requests.align import MAPS, AlignRequest
+from embtie_widgets.requests.bottleneck import BottleneckRequest
 from embtie_widgets.requests.centering import CenteringRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.corpus import CorpusRef
@@ -16,6 +17,9 @@ from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.reading import read_request
 from embtie_widgets.requests.request import Request
 from embtie_widgets.requests.scaling import ScalingRequest
+from embtie_widgets.requests.signatures import SignaturesRequest
+from embtie_widgets.requests.staircase import StaircaseRequest
+from embtie_widgets.requests.trials import BottleneckTrialsRequest
 
 __all__ = [
     "COMPARISONS",
@@ -23,6 +27,8 @@ __all__ = [
     "MAPS",
     "ROLES",
     "AlignRequest",
+    "BottleneckRequest",
+    "BottleneckTrialsRequest",
     "CenteringRequest",
     "CheckpointsRequest",
     "CorpusRef",
@@ -36,5 +42,7 @@ __all__ = [
     "ParametersRequest",
     "Request",
     "ScalingRequest",
+    "SignaturesRequest",
+    "StaircaseRequest",
     "read_request",
 ]

@@ -1,6 +1,5 @@
 """The request behind the panel of output embedding centering."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -85,7 +84,7 @@ class CenteringRequest(TrainingRequest):
         super().__post_init__()
         fields.choice("source", self.source, SOURCES)
         for name in ("methods", "tying", "rates", "coefficients", "sizes", "seeds"):
-            object.__setattr__(self, name, _listed(name, getattr(self, name)))
+            object.__setattr__(self, name, fields.listed(name, getattr(self, name), MOST_CHOICES))
         self._check_choices()
         fields.number("cap", self.cap, 1e-3, 1e9)
         fields.whole("interval", self.interval, 1, 10**6)
@@ -110,13 +109,10 @@ class CenteringRequest(TrainingRequest):
             for value in getattr(self, name):
                 fields.choice(name, value, options)
         for name, high in (("rates", 100.0), ("coefficients", 1e6)):
-            values = {fields.number(name, _read(one), 0.0, high) for one in getattr(self, name)}
-            object.__setattr__(self, name, tuple(sorted(values)))
-        seeds = tuple(fields.whole("seeds", _read(one), 0, 2**31 - 1) for one in self.seeds)
-        object.__setattr__(self, "seeds", tuple(dict.fromkeys(seeds)))
+            object.__setattr__(self, name, fields.numbers(name, getattr(self, name), 0.0, high))
+        object.__setattr__(self, "seeds", fields.wholes("seeds", self.seeds, 0, 2**31 - 1))
         for name in ("methods", "tying", "coefficients", "sizes"):
-            if not getattr(self, name):
-                raise EmbtieError(f"{name} is empty.", f"Name at least one for {name}.")
+            fields.some(name, getattr(self, name))
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -151,30 +147,3 @@ def spelt(method: Any) -> str:
 def is_weighed(method: str) -> bool:
     """Whether a method has a coefficient."""
     return any(part in WEIGHED for part in method.split("+"))
-
-
-def _listed(name: str, value: Any) -> tuple[Any, ...]:
-    """Each value once, in the order given."""
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes | dict):
-        raise EmbtieError(f"{name} is {fields.short(value)}; expected a list.", "Give several.")
-    try:
-        found = tuple(dict.fromkeys(value))
-    except TypeError:  # a list in a list
-        raise EmbtieError(
-            f"{name} is {fields.short(value)}; expected plain values.", "Give a flat list."
-        ) from None
-    if len(found) > MOST_CHOICES:
-        raise EmbtieError(
-            f"{name} has {len(found)} entries; at most {MOST_CHOICES} are taken.", "Give fewer."
-        )
-    return found
-
-
-def _read(value: Any) -> Any:
-    """A number from the text that links carry."""
-    for kind in (int, float) if isinstance(value, str) else ():
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value

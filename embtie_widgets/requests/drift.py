@@ -6,11 +6,11 @@ from typing import ClassVar
 from embtie_widgets.requests import fields
 from embtie_widgets.requests.checkpoints import MOST, revision_names, without_revision
 from embtie_widgets.requests.mapping import checked_columns, checked_file
-from embtie_widgets.requests.model import ModelRef
+from embtie_widgets.requests.model import ModelRef, models_of, usual_other
 from embtie_widgets.requests.training import TrainingRequest
 
 SOURCES = ("model", "train", "file", "run")
-_UNTIED, _TIED = ModelRef("nano-untied"), ModelRef("nano-tied")
+_UNTIED = ModelRef("nano-untied")
 
 
 @dataclass(frozen=True)
@@ -39,21 +39,15 @@ class DriftRequest(TrainingRequest):
     def __post_init__(self) -> None:
         super().__post_init__()
         fields.choice("source", self.source, SOURCES)
-        other = self._usual if self.other is None else ModelRef.from_value(self.other)
-        for model in (self.model, other):
+        object.__setattr__(self, "other", usual_other(self.model, self.other))
+        for model in self.models:
             without_revision(model)
-        object.__setattr__(self, "other", None if other == self._usual else other)
         object.__setattr__(self, "revisions", revision_names(self.revisions))
         fields.whole("count", self.count, 2, MOST)
         object.__setattr__(self, "columns", checked_columns(self.columns))
         checked_file(self.source, self.file)
 
     @property
-    def _usual(self) -> ModelRef:
-        """What stands beside the model where nothing is said."""
-        return _TIED if self.model == _UNTIED else self.model
-
-    @property
     def models(self) -> tuple[ModelRef, ...]:
         """Each model once."""
-        return tuple(dict.fromkeys((self.model, self.other or self._usual)))
+        return models_of(self.model, self.other)

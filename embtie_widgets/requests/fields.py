@@ -1,6 +1,6 @@
 """Turning untrusted values into the fields of a request, with an error that says what is wrong."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -62,6 +62,51 @@ def text(name: str, value: Any) -> str:
 def optional_text(name: str, value: Any) -> str | None:
     """Such a string, or None."""
     return None if value is None else text(name, value)
+
+
+def listed(name: str, value: Any, most: int = 24) -> tuple[Any, ...]:
+    """Several plain values, each once, in the order given; a lone text is refused."""
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | dict):
+        raise EmbtieError(f"{name} is {short(value)}; expected a list.", "Give several.")
+    try:
+        found = tuple(dict.fromkeys(value))
+    except TypeError:  # a list in a list
+        raise EmbtieError(
+            f"{name} is {short(value)}; expected plain values.", "Give a flat list."
+        ) from None
+    if len(found) > most:
+        raise EmbtieError(
+            f"{name} has {len(found)} entries; at most {most} are taken.", "Give fewer."
+        )
+    return found
+
+
+def some(name: str, value: Any, most: int = 24) -> tuple[Any, ...]:
+    """Such a list with at least one entry."""
+    found = listed(name, value, most)
+    if not found:
+        raise EmbtieError(f"{name} is empty.", f"Name at least one for {name}.")
+    return found
+
+
+def numbers(name: str, value: Any, low: float, high: float, most: int = 24) -> tuple[float, ...]:
+    """Numbers in [low, high], each once and rising; as texts too, which is how links carry them."""
+    return tuple(sorted({number(name, read(one), low, high) for one in listed(name, value, most)}))
+
+
+def wholes(name: str, value: Any, low: int, high: int, most: int = 24) -> tuple[int, ...]:
+    """Whole numbers in [low, high], each once, in the order given; as texts too."""
+    return tuple(dict.fromkeys(whole(name, read(v), low, high) for v in listed(name, value, most)))
+
+
+def read(value: Any) -> Any:
+    """A number from the text that links carry."""
+    for kind in (int, float) if isinstance(value, str) else ():
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
 
 
 def mapping(name: str, value: Any, known: Collection[str]) -> Mapping[str, Any]:

@@ -1,14 +1,13 @@
 """The request behind the panel of the lens."""
 
-import unicodedata
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import fields
 from embtie_widgets.requests.corpus import CorpusRef
 from embtie_widgets.requests.model import ModelRef
 from embtie_widgets.requests.pair import DEVICES
+from embtie_widgets.requests.passage import checked_text
 from embtie_widgets.requests.request import Request
 
 LENSES = ("tuned", "logit")
@@ -20,10 +19,8 @@ STARTS = ("least-squares", "zero")
 USUAL, TRAIN = "", "train"
 # What `train_tokens` says for a short training, and how much text that reads at most.
 SHORT, MOST_SHORT = 0, 50_000
-MOST_TEXT = 20_000
 _UNTIED, _TIED = ModelRef("nano-untied"), ModelRef("nano-tied")
 _OWN = CorpusRef()
-_WHITE = "\n\r\t"
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class LensRequest(Request):
         super().__post_init__()
         fields.choice("lens", self.lens, LENSES)
         fields.choice("mode", self.mode, MODES)
-        _pasted(self.text)
+        checked_text(self.text)
         fields.whole("length", self.length, 2, 4_096)
         fields.whole("positions", self.positions, 2, 100_000)
         for name in ("translators_a", "translators_b"):
@@ -85,20 +82,3 @@ class LensRequest(Request):
         fields.choice("precision", self.precision, PRECISIONS)
         fields.choice("device", self.device, DEVICES)
         fields.whole("seed", self.seed, 0, 2**31 - 1)
-
-
-def _pasted(text: Any) -> str:
-    """A text of bounded length: any letters, lines and tabs, but no other control signs."""
-    if not isinstance(text, str) or len(text) > MOST_TEXT:
-        many = f"{len(text):,} characters long" if isinstance(text, str) else fields.short(text)
-        raise EmbtieError(
-            f"text is {many}; expected at most {MOST_TEXT:,} characters.",
-            "Shorten it, or save it as a file and name that as the corpus.",
-        )
-    for letter in text:
-        if letter not in _WHITE and unicodedata.category(letter) in ("Cc", "Cs"):
-            raise EmbtieError(
-                f"text holds the control sign {letter!r}; expected letters, lines and tabs.",
-                "Remove it from the text.",
-            )
-    return text

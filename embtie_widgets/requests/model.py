@@ -1,7 +1,7 @@
 """Which model, and which of its files."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import fields
@@ -35,3 +35,22 @@ class ModelRef(Reference):
         for name in ("revision", "output_file", "tokens_file"):
             fields.optional_text(name, getattr(self, name))
         fields.flag("treat_as_tied", self.treat_as_tied)
+
+
+_UNTIED, _TIED = ModelRef("nano-untied"), ModelRef("nano-tied")
+
+
+def usual_other(model: ModelRef, other: Any) -> ModelRef | None:
+    """What a request says of the model beside its first one: None for the usual one, which is the
+    twin of the bundled untied model, and none beside any other."""
+    named = None if other is None else ModelRef.from_value(other)
+    return None if named == _beside(model) else named
+
+
+def models_of(model: ModelRef, other: ModelRef | None) -> tuple[ModelRef, ...]:
+    """Both of them, each once."""
+    return tuple(dict.fromkeys((model, other or _beside(model))))
+
+
+def _beside(model: ModelRef) -> ModelRef:
+    return _TIED if model == _UNTIED else model

@@ -1,8 +1,7 @@
 """The request behind the panel of input scaling."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import fields
@@ -32,30 +31,15 @@ class ScalingRequest(TrainingRequest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "factors", _factors(self.factors))
+        factors = fields.numbers("factors", self.factors, 0.0, 10_000.0, MOST_FACTORS + 1)
+        object.__setattr__(self, "factors", tuple(one for one in factors if one != 1.0))
+        if len(self.factors) > MOST_FACTORS:
+            raise EmbtieError(
+                f"{len(self.factors)} factors are given; at most {MOST_FACTORS} are trained in one "
+                "request.",
+                "Leave some out.",
+            )
         fields.choice("schedule", self.schedule, SCHEDULES)
         fields.whole("early", self.early, 1, 100_000)
         fields.choice("map", self.map, MAPS)
         fields.number("holdout", self.holdout, 0.0, 0.9)
-
-
-def _factors(value: Any) -> tuple[float, ...]:
-    """Each once, rising, without 1; texts as links carry them are read as numbers."""
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes | dict):
-        raise EmbtieError(
-            f"factors is {fields.short(value)}; expected several numbers.", "Give them as [2, 5]."
-        )
-    read = sorted({fields.number("a factor", _read(one), 0.0, 10_000.0) for one in value} - {1.0})
-    if len(read) > MOST_FACTORS:
-        raise EmbtieError(
-            f"{len(read)} factors are given; at most {MOST_FACTORS} are trained in one request.",
-            "Leave some out.",
-        )
-    return tuple(read)
-
-
-def _read(value: Any) -> Any:
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value

@@ -5,8 +5,8 @@ import pytest
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import CorpusRef, LensRequest, ModelRef, read_request
 from embtie_widgets.requests.code import to_code
-from embtie_widgets.requests.lens import MOST_TEXT
 from embtie_widgets.requests.link import decode, encode
+from embtie_widgets.requests.passage import MOST_TEXT
 from embtie_widgets.requests.reading import to_json
 
 TEXT = 'Two lines,\n\twith <b>"quotes"</b> & a \U0001f600; 100 % = all?\u200d\r\n'

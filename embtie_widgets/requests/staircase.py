@@ -1,0 +1,91 @@
+"""The request behind the panel of the context staircase: toy tasks."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.requests import fields
+from embtie_widgets.requests.pair import DEVICES
+from embtie_widgets.requests.request import Request
+
+OPERATIONS = ("sum", "difference", "product", "min-max", "anchor", "parity")
+DISTRIBUTIONS = ("uniform", "normal", "poisson", "exponential")
+MODELS = ("ffn", "attention", "transformer", "fixed")
+ACTIVATIONS = ("relu", "gelu", "tanh", "linear", "power")
+MOST_SEQUENCES = 200_000
+
+
+@dataclass(frozen=True)
+class StaircaseRequest(Request):
+    """Train a small model on a toy task and say, step by step, which order of the task's
+    probability signatures its embeddings follow.
+
+    The task: sequences of `length` tokens from 1 to `tokens` and their label, which is the
+    `operation` on them, plus `offset`, modulo `modulus` (0 for none).  "difference" is absolute;
+    "min-max" begins with one of two anchors that say which; "anchor" is METHODS' task 1, a fixed
+    anchor among context tokens with labels drawn once from `distribution`; "parity" is that of the
+    number of anchors among noise.  All sequences are taken, or `samples` drawn ones where `samples`
+    is not 0.
+
+    The model: "ffn" without positions, an "attention" layer alone, a small "transformer", or an ffn
+    whose embedding is "fixed" to a random projection of the order-1 signature, its scale trained.
+    `activation` "power" is z^`power`.  Entries begin as N(0, fan_in^(-2 `gamma`)).
+
+    `batch` 0 takes all sequences at once.  Embeddings are kept at about `snapshots` epochs,
+    spread evenly over their logarithm.  `orders` are those of the signatures; the probe of order 1
+    and above is fitted in `probe_steps`, held out in `folds`.
+    """
+
+    operation: str = "sum"
+    tokens: int = 20
+    length: int = 3
+    modulus: int = 20
+    offset: int = 0
+    distribution: str = "uniform"
+    samples: int = 0
+    model: str = "ffn"
+    width: int = 128
+    layers: int = 1
+    activation: str = "relu"
+    power: int = 2
+    gamma: float = 0.8
+    optimiser: str = "adam"
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    epochs: int = 1_000
+    batch: int = 0
+    snapshots: int = 40
+    orders: tuple[int, ...] = (0, 1)
+    probe_steps: int = 300
+    folds: int = 5
+    device: str = "auto"
+    seed: int = 0
+
+    kind: ClassVar[str] = "staircase"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choices = {
+            "operation": OPERATIONS, "distribution": DISTRIBUTIONS, "model": MODELS,
+            "activation": ACTIVATIONS, "optimiser": ("adam", "sgd"), "device": DEVICES,
+        }  # fmt: skip
+        for name, options in choices.items():
+            fields.choice(name, getattr(self, name), options)
+        bounds = {
+            "tokens": (2, 200), "length": (1, 12), "modulus": (0, 10_000), "offset": (0, 10_000),
+            "samples": (0, MOST_SEQUENCES), "width": (1, 2_048), "layers": (1, 8), "power": (1, 8),
+            "epochs": (1, 100_000), "batch": (0, MOST_SEQUENCES), "snapshots": (2, 400),
+            "probe_steps": (1, 10_000), "folds": (2, 20), "seed": (0, 2**31 - 1),
+        }  # fmt: skip
+        for name, (low, high) in bounds.items():
+            fields.whole(name, getattr(self, name), low, high)
+        for name, most in (("gamma", 4.0), ("lr", 100.0), ("weight_decay", 100.0)):
+            fields.number(name, getattr(self, name), 0.0, most)
+        object.__setattr__(self, "orders", fields.wholes("orders", self.orders, 0, 2))
+        fields.some("orders", self.orders)
+        if not self.samples and self.tokens**self.length > MOST_SEQUENCES:
+            raise EmbtieError(
+                f"{self.tokens} tokens in sequences of {self.length} are "
+                f"{self.tokens**self.length:,} sequences; at most {MOST_SEQUENCES:,} are taken.",
+                "Give fewer tokens, shorter sequences, or a number of `samples` to draw.",
+            )
