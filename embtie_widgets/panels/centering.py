@@ -12,12 +12,13 @@ from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs.exports import csv_bytes, table_bytes
 from embtie_widgets.panels import centering_tables as tables
 from embtie_widgets.panels.centering_choice import RunChooser
-from embtie_widgets.panels.centering_controls import SettingPicker, SweepControls
+from embtie_widgets.panels.centering_controls import SweepControls
 from embtie_widgets.panels.centering_place import PlacePicker
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
 from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.recorded import form_of
+from embtie_widgets.panels.setting_picker import SettingPicker
 from embtie_widgets.panels.source import SourcePicker
 from embtie_widgets.panels.training_controls import TrainingControls
 from embtie_widgets.panels.words import escape
@@ -80,7 +81,7 @@ class CenteringPanel(Panel):
         """Where the runs come from, what they differ in and share, and where they are trained."""
         self.training = TrainingControls(self.state.request, self.callback)
         self.sweep = SweepControls()
-        self.setting = SettingPicker(SETTINGS, self.callback(self._take_setting))
+        self.setting = SettingPicker(CenteringRequest, SETTINGS, self.callback(self._take_setting))
         self.place = PlacePicker(self.callback, self._moved)
         *recipe, machine = self.training.sections
         self._trained = [

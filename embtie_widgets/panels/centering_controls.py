@@ -1,15 +1,10 @@
-"""What a sweep of output centering is asked by: settings, methods with their numbers, the grid."""
-
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+"""What a sweep of output centering is asked by: methods with their numbers, and the grid."""
 
 import ipywidgets as w
 
 from embtie_widgets.charts.centering_view import method_words
 from embtie_widgets.panels.chips import ChipPicker, OneOrSeveral
 from embtie_widgets.panels.fields import Field, fold, labelled, section, whole_if_it_is
-from embtie_widgets.panels.words import escape
 from embtie_widgets.requests.centering import (
     NONE,
     PARTS,
@@ -19,7 +14,6 @@ from embtie_widgets.requests.centering import (
     is_weighed,
 )
 
-Settings = Mapping[str, tuple[Mapping[str, Any], str]]
 _METHOD_HELP = {
     NONE: "Nothing beside AdamW",
     "mu-centering": "After each step the mean row is taken off the output matrix",
@@ -49,46 +43,6 @@ _NUMBERS = {
     "eps": ("Adam's ε", "What Adam adds below the fraction, against division by nothing"),
 }
 _WHOLE = ("interval", "extra_rows")
-_OWN = "your own"
-
-
-class SettingPicker(w.VBox):
-    """Ready settings by name, each with what is known of it; none is chosen where the request is
-    none of them.  `chosen(request)` is called with the one that a user picks."""
-
-    def __init__(self, settings: Settings, chosen: Callable[[CenteringRequest], None]) -> None:
-        made = {name: CenteringRequest(**fields) for name, (fields, _) in settings.items()}
-        self._requests, self._settings, self._chosen = made, settings, chosen
-        self.names = labelled(
-            w.Dropdown(description="setting", options=[_OWN, *settings]),
-            "Fills in everything below; what it shows was measured",
-        )
-        self.said, self._quiet = w.HTML(), False
-        self._followed = CenteringRequest()
-        super().__init__([self.names, self.said])
-        self.add_class("ep-corpus")
-        self.names.observe(lambda _: self._picked(), "value")
-
-    def follow(self, request: CenteringRequest) -> None:
-        """Show which setting the request is; where it runs on makes no other one of it."""
-        self._followed = request
-        known = {name: replace(one, device=request.device) for name, one in self._requests.items()}
-        name = next((name for name, one in known.items() if one == request), _OWN)
-        self._quiet = True
-        try:
-            self.names.value = name
-        finally:
-            self._quiet = False
-        _fields, words = self._settings.get(name, ({}, ""))
-        self.said.value = f"<p class='ep-said'>{escape(words)}</p>" if words else ""
-
-    def _picked(self) -> None:
-        if self._quiet:
-            return
-        if self.names.value in self._requests:
-            self._chosen(self._requests[self.names.value])
-        else:  # that comes of a change in what is below
-            self.follow(self._followed)
 
 
 class SweepControls:
