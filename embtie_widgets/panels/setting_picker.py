@@ -8,7 +8,7 @@ import ipywidgets as w
 
 from embtie_widgets.panels.fields import labelled
 from embtie_widgets.panels.words import escape
-from embtie_widgets.requests.training import TrainingRequest
+from embtie_widgets.requests.request import Request
 
 Settings = Mapping[str, tuple[Mapping[str, Any], str]]
 _OWN = "your own"
@@ -19,9 +19,9 @@ class SettingPicker(w.VBox):
     none of them.  `chosen(request)` is called with the one that a user picks."""
 
     def __init__(
-        self, asks: type[TrainingRequest], settings: Settings, chosen: Callable[[Any], None]
+        self, asks: type[Request], settings: Settings, chosen: Callable[[Any], None]
     ) -> None:
-        made = {name: asks(**fields) for name, (fields, _) in settings.items()}
+        made: dict[str, Any] = {name: asks(**fields) for name, (fields, _) in settings.items()}
         self._requests, self._settings, self._chosen = made, settings, chosen
         self.names = labelled(
             w.Dropdown(description="setting", options=[_OWN, *settings]),
