@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embtie_widgets.results.storage import storable
-from embtie_widgets.results.tables import runs_below_each_other
+from embtie_widgets.results.tables import runs_below_each_other, token_columns
+from embtie_widgets.results.tokens import display_token
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,6 +122,20 @@ class Bottleneck:
             f"line {self.line:.4f})"
         )
 
+    def by_target(self) -> dict[str, Vector]:
+        """Of each token as a target, (V,): "times" it is one, and over these positions together
+        the "destroyed" ratio and the mean "loss"; NaN for a token that never is."""
+        rows = len(self.visible)
+        squares = np.asarray(self.length, float) ** 2
+        hidden = squares * np.asarray(self.per_position, float) ** 2
+        sums = [
+            np.bincount(self.targets, weights, rows)
+            for weights in (None, hidden, squares, self.loss)
+        ]
+        times, hidden, whole, loss = (np.asarray(one, float) for one in sums)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return {"times": times, "destroyed": np.sqrt(hidden / whole), "loss": loss / times}
+
     def to_frame(self) -> "pd.DataFrame":
         """One row per position."""
         import pandas as pd
@@ -150,6 +165,14 @@ class BottleneckModel:
     tied: bool | None
     groups: tuple[dict[str, Any], ...] = ()
     about: dict[str, Any] = field(default_factory=dict)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per position, with the tokens as text."""
+        frame, one = self.bottleneck.to_frame(), self.bottleneck
+        if self.tokens:
+            frame.insert(2, "token", [display_token(self.tokens[i], 0) for i in one.ids])
+            frame.insert(3, "target", [display_token(self.tokens[i], 0) for i in one.targets])
+        return frame
 
 
 @storable
@@ -189,9 +212,56 @@ class BottleneckReport:
         """One row per model and position, or per run and logged step."""
         import pandas as pd
 
-        frames = {name: one.bottleneck.to_frame() for name, one in self.models.items()}
+        frames = {name: one.to_frame() for name, one in self.models.items()}
         frames |= {name: pd.DataFrame(one.curves) for name, one in self.runs.items()}
         return runs_below_each_other(frames)
+
+    # Of the first model, and of all that have its tokens: what views of tokens show.
+
+    @property
+    def alike(self) -> dict[str, BottleneckModel]:
+        """The first model and those whose rows stand for the same tokens, by name."""
+        first = next(iter(self.models.values()), None)
+        return {} if first is None else {n: m for n, m in self.models.items() if _alike(m, first)}
+
+    @property
+    def tokens(self) -> Tokens:
+        """As `results.pair.TokenResult` has them."""
+        return next((one.tokens for one in self.models.values()), ())
+
+    @property
+    def kinds(self) -> Vector | None:
+        """As `results.pair.TokenResult` has them."""
+        return next((one.kinds for one in self.models.values()), None)
+
+    @property
+    def token_counts(self) -> Vector | None:
+        """As `results.pair.TokenResult` has them."""
+        return next((one.counts for one in self.models.values()), None)
+
+    @property
+    def groups(self) -> tuple[dict[str, Any], ...]:
+        """Those of all models that are `alike`, each score called "score, model"."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, one in self.alike.items():
+            for group in one.groups:
+                known = {key: group[key] for key in ("group", "by", "tokens")}
+                whole = found.setdefault(group["group"], known | {"scored": {}, "intervals": {}})
+                for score, many in group["scored"].items():
+                    called = f"{score}, {name}"
+                    whole[called], whole["scored"][called] = group[score], many
+                    whole["intervals"][called] = group["intervals"][score]
+        return tuple(found.values())
+
+    def token_frame(self) -> "pd.DataFrame":
+        """One row per token: what is transmitted of it, and its numbers as a target."""
+        import pandas as pd
+
+        columns = token_columns(self.tokens, self.kinds, self.token_counts)
+        for name, one in self.alike.items():
+            numbers = {"visible": one.bottleneck.visible, **one.bottleneck.by_target()}
+            columns |= {f"{what}, {name}": values for what, values in numbers.items()}
+        return pd.DataFrame(columns)
 
     def facts(self) -> dict[str, Any]:
         """All that is not a number per position or step: what every export carries."""
@@ -204,3 +274,7 @@ class BottleneckReport:
             "settings": self.settings,
             "hashes": self.hashes,
         }
+
+
+def _alike(one: BottleneckModel, first: BottleneckModel) -> bool:
+    return one.tokens == first.tokens and one.bottleneck.rows == first.bottleneck.rows
