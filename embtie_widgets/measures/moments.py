@@ -117,7 +117,7 @@ def accumulate(
                 numbers = streams[name][number]
                 ready = how.exact or not exact_grams
                 block = part[name] if ready else chosen[name][0].block(numbers, double)
-                _add_gram(found.gram[name], block, said.again)
+                add_gram(found.gram[name], block, said.again)
     said("multiplying", found.n, found.n)
     return found
 
@@ -153,14 +153,15 @@ def _add_block(
             pause()
 
 
-def _add_gram(total: torch.Tensor, block: torch.Tensor, pause: Pause, panels: int = 8) -> None:
-    """Add block^T block by its upper panels only: the lower ones mirror them (`symmetrise`)."""
+def add_gram(total: torch.Tensor, block: torch.Tensor, pause: Pause, panels: int = 8) -> None:
+    """Add block^T block to a total of its type by the upper panels only: the lower ones mirror them
+    (`symmetrise`)."""
     width = block.shape[1]
     step = max(-(-width // panels), 64)
     for left in range(0, width, step):
         stripe, others = block[:, left : left + step].T, block[:, left:]
         for some in stripes(others.shape[1], stripe.numel(), block.device):
-            total[left : left + step, left:][:, some] += (stripe @ others[:, some]).cpu()
+            total[left : left + step, left:][:, some] += (stripe @ others[:, some]).to(total.device)
             pause()
 
 
