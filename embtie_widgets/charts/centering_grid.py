@@ -28,21 +28,24 @@ from embtie_widgets.charts.centering_view import (
 )
 from embtie_widgets.charts.facets import suffix
 from embtie_widgets.charts.figures import plain
+from embtie_widgets.charts.state_cells import (
+    RED,
+    WASHED,
+    Stack,
+    block_title,
+    frame,
+    state_words,
+    wash_of,
+)
 from embtie_widgets.results.centering import (
     DIVERGED,
     DONE,
-    FAILED,
-    MISSING,
     RUNNING,
-    WAITING,
     CenteringReport,
     CenteringRun,
 )
 
-SIGNS = {DIVERGED: "✕", FAILED: "!", MISSING: "–", WAITING: "…", RUNNING: "▶"}
-_WASH = {DIVERGED: 0.78, FAILED: 0.3, MISSING: 0.0, WAITING: 0.08, RUNNING: 0.14, DONE: 0.0}
-_RED, _GREY, _FRAME = "214,69,69", "122,130,143", "#3b8fd6"
-_ROW, _GAP, _ABOVE, _BELOW = 32, 58, 40, 60  # pixels
+_ABOVE, _BELOW = 40, 60  # pixels
 _BESIDE, _CELL = 180, 66  # pixels of names and scale, and of a cell with a word in it
 _STRONGEST = 0.62  # of a cell's colour, so that words on it can be read
 _NUMBERS = ("logit_mean", "logit_max", "logit_std", "mu_output", "common_fraction", "bound_ratio")
@@ -140,7 +143,7 @@ def spec(
         for trace in (_values(block, place, measure, scale), _states(block, place, measure))
     ]
     if found:
-        traces[0]["colorbar"] = _bar(scale, measure, _domains(found)[0])
+        traces[0]["colorbar"] = _bar(scale, measure, _stack(found).domains[0])
     columns = 0 if result is None else len(result.rates)
     layout = _layout(result, found, measure, chosen)
     return {"data": traces, "layout": layout, "least": _BESIDE + _CELL * columns}
@@ -161,7 +164,7 @@ def _values(block: Block, place: int, measure: str, scale: Scale) -> _Trace:
     return _field(block, place, z) | {
         "zmin": scale.lowest,
         "zmax": scale.highest,
-        "colorscale": [[0, f"rgba({_RED},0.02)"], [1, f"rgba({_RED},{_STRONGEST})"]],
+        "colorscale": [[0, f"rgba({RED},0.02)"], [1, f"rgba({RED},{_STRONGEST})"]],
         "text": [_row_words(row, measure) for row in block.rows],
         "showscale": place == 0,
     }
@@ -192,41 +195,17 @@ def _short(value: float, measure: str) -> str:
 
 def _states(block: Block, place: int, measure: str) -> _Trace:
     """Where there is no number: why not."""
-    kinds = list(_WASH)
     z = [
-        [math.nan if run is None or _has(run, measure) else kinds.index(run.state) for run in row]
+        [math.nan if run is None or _has(run, measure) else wash_of(run.state) for run in row]
         for row in block.rows
     ]
     return _field(block, place, z) | {
-        "zmin": 0,
-        "zmax": len(kinds) - 1,
-        "colorscale": _washes(kinds),
-        "showscale": False,
+        **WASHED,
         "text": [
-            ["" if run is None or _has(run, measure) else _state_words(run) for run in row]
+            ["" if run is None or _has(run, measure) else state_words(run) for run in row]
             for row in block.rows
         ],
     }
-
-
-def _washes(kinds: list[str]) -> list[list[Any]]:
-    """One colour for each state, without anything between two."""
-    found: list[list[Any]] = []
-    for place, kind in enumerate(kinds):
-        hue = _RED if kind == DIVERGED else _GREY
-        color = f"rgba({hue},{_WASH[kind]})"
-        ends = ((place - 0.5) / (len(kinds) - 1), (place + 0.5) / (len(kinds) - 1))
-        found += [[min(max(end, 0), 1), color] for end in ends]
-    return found
-
-
-def _state_words(run: CenteringRun) -> str:
-    if run.state == DONE:
-        return "no value"
-    if run.state == RUNNING:
-        done = f"{100 * run.step / run.of:.0f} %" if run.of else "running"
-        return f"{SIGNS[RUNNING]} {done}"
-    return f"{SIGNS[run.state]} {run.state}"
 
 
 def _field(block: Block, place: int, z: list[list[float]]) -> _Trace:
@@ -302,7 +281,7 @@ def _layout(
 ) -> _Trace:
     layout: _Trace = {
         "uirevision": measure,
-        "height": _inside(found) + _ABOVE + _BELOW,
+        "height": _stack(found).inside + _ABOVE + _BELOW,
         "margin": {"l": 8, "r": 8, "t": _ABOVE, "b": 8},
         "hovermode": "closest",
         "dragmode": False,
@@ -310,30 +289,16 @@ def _layout(
         "annotations": [],
         "shapes": [],
     }
-    for place, domain in enumerate(_domains(found)):
+    for place, domain in enumerate(_stack(found).domains):
         layout |= _axes(result, found, place, domain)
         layout["annotations"] += _title(found, place, domain[1])
         layout["shapes"] += _frame(found, place, chosen)
     return layout
 
 
-def _heights(found: list[Block]) -> list[int]:
-    return [_ROW * len(block.rows) for block in found] or [4 * _ROW]
-
-
-def _inside(found: list[Block]) -> int:
-    """Pixels of all blocks with the gaps between them."""
-    heights = _heights(found)
-    return sum(heights) + _GAP * (len(heights) - 1)
-
-
-def _domains(found: list[Block]) -> list[list[float]]:
-    """The share of each block in the height, from the top."""
-    whole, top, domains = _inside(found), 1.0, []
-    for height in _heights(found):
-        domains.append([max(top - height / whole, 0), top])
-        top -= (height + _GAP) / whole
-    return domains
+def _stack(found: list[Block]) -> Stack:
+    """The places of the blocks."""
+    return Stack(tuple(len(block.rows) for block in found) or (4,))
 
 
 def _axes(
@@ -367,37 +332,14 @@ def _axes(
 def _title(found: list[Block], place: int, y: float) -> list[_Trace]:
     if not found or not found[place].title:
         return []
-    return [
-        {
-            "xref": "paper",
-            "yref": "paper",
-            "x": 0,
-            "y": y,
-            "xanchor": "left",
-            "yanchor": "bottom",
-            "yshift": 3,
-            "text": f"<b>{plain(found[place].title)}</b>",
-            "font": {"size": 13},
-            "showarrow": False,
-        }
-    ]
+    return [block_title(found[place].title, y)]
 
 
 def _frame(found: list[Block], place: int, chosen: str) -> list[_Trace]:
     """Round the cell of the run that is chosen."""
     rows = found[place].rows if found else ()
-    name = suffix(place)
     return [
-        {
-            "type": "rect",
-            "xref": f"x{name}",
-            "yref": f"y{name}",
-            "x0": column - 0.5,
-            "x1": column + 0.5,
-            "y0": row - 0.5,
-            "y1": row + 0.5,
-            "line": {"width": 2.5, "color": _FRAME},
-        }
+        frame(place, row, column)
         for row, runs in enumerate(rows)
         for column, run in enumerate(runs)
         if run is not None and key_of(run) == chosen
