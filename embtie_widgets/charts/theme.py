@@ -98,6 +98,24 @@ METHODS = {
 }
 
 
+# Signatures by order; in no role's colour, since every matrix is held against each; dashes tell
+# held-out values from in-sample ones.
+SIGNATURES = {
+    "order 0": Mark("#1e97d4", "solid", "square"),
+    "order 1": Mark("#9a3df2", "solid", "diamond"),
+    "order 2": Mark("#e06106", "solid", "triangle-up"),
+}
+
+
+# Ways in which a head lets less of the gradient through; in no role's colour.
+WAYS = {
+    "full": Mark("#7a828f", "solid", "circle"),
+    "factorised": Mark("#9a3df2", "10px,3px", "diamond"),
+    "backward": Mark("#1e97d4", "6px,3px", "square"),
+    "head-update": Mark("#d1442b", "2px,3px", "triangle-up"),
+}
+
+
 def method_marks(methods: Iterable[str]) -> dict[str, Mark]:
     """The mark of each method; a name that is not known gets one that no other has taken."""
     names = list(dict.fromkeys(methods))
