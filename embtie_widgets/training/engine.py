@@ -4,7 +4,7 @@ import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch.nn import functional
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.devices import has_float64, pick_device
 from embtie_widgets.training.config import TrainingConfig
-from embtie_widgets.training.corpus import BatchOrder, Corpus, all_windows
+from embtie_widgets.training.corpus import Corpus, all_windows
 from embtie_widgets.training.interventions import Intervention, Step
 from embtie_widgets.training.run_store import Checkpoint
 from embtie_widgets.training.splitting import Split
@@ -56,6 +56,14 @@ def _seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
         yield
 
 
+class HeldOut(NamedTuple):
+    """Mean next-token cross-entropy in nats, and the share of predictions that are right; NaN for
+    none."""
+
+    loss: float
+    accuracy: float
+
+
 def held_out_loss(
     model: Any,
     corpus: Corpus,
@@ -63,11 +71,22 @@ def held_out_loss(
     length: int,
     interventions: Sequence[Intervention] = (),
 ) -> float:
-    """Mean next-token cross-entropy in nats over every whole window of the corpus; NaN for none.
+    """The loss of `held_out` alone."""
+    return held_out(model, corpus, batch, length, interventions).loss
+
+
+def held_out(
+    model: Any,
+    corpus: Corpus,
+    batch: int,
+    length: int,
+    interventions: Sequence[Intervention] = (),
+) -> HeldOut:
+    """How a model does over every whole window of the corpus.
 
     With what the plug-ins change whenever the model predicts, a cap say, and without penalties.
     """
-    total, tokens = 0.0, 0
+    total, right, tokens = 0.0, 0, 0
     with torch.no_grad():
         for window in all_windows(corpus.ids, batch, length):
             ids = window.to(model.device)
@@ -75,8 +94,9 @@ def held_out_loss(
             for plug in interventions:
                 logits = plug.in_use(logits)
             total += float(_cross_entropy(logits, ids[:, 1:])) * ids[:, 1:].numel()
+            right += int((logits.argmax(-1) == ids[:, 1:]).sum())
             tokens += ids[:, 1:].numel()
-    return total / tokens if tokens else math.nan
+    return HeldOut(total / tokens, right / tokens) if tokens else HeldOut(math.nan, math.nan)
 
 
 class Run:
@@ -97,7 +117,7 @@ class Run:
         interventions: Sequence[Intervention] = (),
     ) -> None:
         self.config, self.name, self.interventions = config, name, tuple(interventions)
-        self.batches = BatchOrder(corpus.ids, config.batch, config.length, config.seed)
+        self.batches = corpus.batches(config.batch, config.length, config.seed)
         self.device = pick_device(config.device)
         self._cast = _cast(config.precision, self.device)
         self.model = model.to(self.device).train()
@@ -157,6 +177,13 @@ class Run:
                 self.diverged = step.number
         shown = step.logged or self.diverged is not None
         return {k: _plain(v) for k, v in step.metrics.items()} if shown else None
+
+    def finished(self) -> Any:
+        """The model as it is handed out and stored."""
+        model = self.model
+        for plug in self.interventions:
+            model = plug.finished(model)
+        return model
 
     def state_dict(self) -> dict[str, Any]:
         """All that the remaining steps depend on: tensors and plain values."""

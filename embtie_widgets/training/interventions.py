@@ -73,7 +73,7 @@ class Intervention:
     """Base of all plug-ins: each hook does nothing until a plug-in overrides it.
 
     Hooks are called in the order in which they stand here, plug-ins in the order in which they
-    are given; `in_use` only after the training, where the model is evaluated.  One plug-in may
+    are given; `in_use` and `finished` only after the training.  One plug-in may
     serve several runs one after the other: `on_build` starts each.
     What a plug-in remembers from step to step changes from `on_gradients` on, so that a step that
     is broken off before leaves no trace.
@@ -110,6 +110,10 @@ class Intervention:
 
     def after_step(self, step: Step) -> None:
         """Read or change the parameters after the optimiser's step."""
+
+    def finished(self, model: Any) -> Any:
+        """The trained model as it is handed out and stored: in a form that transformers knows."""
+        return model
 
     def row_values(self) -> Mapping[str, Any]:
         """What is known of each row of the matrix by now, each (V,), for the run's folder."""

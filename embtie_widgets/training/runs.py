@@ -112,14 +112,15 @@ def _carried_out(
     rows = _Rows(run, store)
     try:
         _train(run, store, rows, watch, resumable, progress)
-        files.save_model(run.model, corpus.tokenizer, store.folder)
+        model = run.finished()
+        files.save_model(model, corpus.tokenizer, store.folder)
     except BaseException:
         _stop(run, store, rows)
         raise
     others = {} if run.diverged is None else {"diverged": run.diverged}
     store.set_state(DONE, run.done, notes=list(run.notes), **others)
     store.drop_resume()
-    return store, run.model
+    return store, model
 
 
 def is_finished(store: RunStore, config: TrainingConfig) -> bool:
