@@ -84,6 +84,8 @@ class MatrixTrack:
     points      (s, A, 2) their principal components, turned to agree from step to step
     variance    (s, 2) share of the variance that these hold
     norms       (s, A) lengths of the rows
+    rows        names of its rows where they are not the report's anchors: the unembedding of a toy
+                task has one for each label, and A is the number of labels in all that is about it
     """
 
     matrix: str
@@ -91,6 +93,7 @@ class MatrixTrack:
     points: Vector
     variance: Vector
     norms: Vector
+    rows: tuple[str, ...] = ()
 
 
 @storable

@@ -116,7 +116,7 @@ def _sum(sequences: Ids, _request: StaircaseRequest) -> Ids:
 
 def _difference(sequences: Ids, _request: StaircaseRequest) -> Ids:
     """|a - b| of pairs; of more tokens the same without an order of them: largest less smallest."""
-    return np.ptp(sequences, 1)
+    return np.asarray(np.ptp(sequences, 1))
 
 
 def _product(sequences: Ids, request: StaircaseRequest) -> Ids:
@@ -132,7 +132,7 @@ def _product(sequences: Ids, request: StaircaseRequest) -> Ids:
 def _extreme(sequences: Ids, request: StaircaseRequest) -> Ids:
     rest = sequences[:, 1:] + 1
     is_least = sequences[:, 0] == request.tokens
-    return np.where(is_least, rest.min(1), rest.max(1))
+    return np.asarray(np.where(is_least, rest.min(1), rest.max(1)))
 
 
 def _parity(sequences: Ids, request: StaircaseRequest) -> Ids:
