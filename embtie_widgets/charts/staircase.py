@@ -1,0 +1,104 @@
+"""The context staircase as figures, files and text: the face of its charts."""
+
+from typing import TYPE_CHECKING
+
+from embtie_widgets.charts import figures
+from embtie_widgets.charts.files import charts_page
+from embtie_widgets.charts.staircase_curves import spec, step_at
+from embtie_widgets.charts.staircase_maps import anchors_at
+from embtie_widgets.charts.staircase_maps import spec as maps
+from embtie_widgets.charts.staircase_pairs import Pair, agreement, driving, pair_of
+from embtie_widgets.charts.staircase_points import anchor_at
+from embtie_widgets.charts.staircase_points import spec as points
+from embtie_widgets.charts.staircase_view import (
+    ALIKE,
+    ALL,
+    GIVEN,
+    LAST,
+    USUAL,
+    Look,
+    View,
+    about_step,
+    axis_place,
+    is_text,
+    look,
+    matrix_choices,
+    matrix_words,
+    number,
+    run_choices,
+    signature_choices,
+    signature_words,
+    step_word,
+    values_of,
+)
+from embtie_widgets.charts.staircase_words import (
+    cautions,
+    curves_caption,
+    headline,
+    maps_caption,
+    points_caption,
+    text,
+)
+from embtie_widgets.results.staircase import StaircaseReport
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+__all__ = [
+    "ALIKE",
+    "ALL",
+    "GIVEN",
+    "LAST",
+    "USUAL",
+    "Look",
+    "Pair",
+    "View",
+    "about_step",
+    "agreement",
+    "anchor_at",
+    "anchors_at",
+    "axis_place",
+    "cautions",
+    "curves_caption",
+    "driving",
+    "figure",
+    "headline",
+    "is_text",
+    "look",
+    "maps",
+    "maps_caption",
+    "matrix_choices",
+    "matrix_words",
+    "number",
+    "page",
+    "pair_of",
+    "points",
+    "points_caption",
+    "run_choices",
+    "signature_choices",
+    "signature_words",
+    "spec",
+    "step_at",
+    "step_word",
+    "text",
+    "values_of",
+]
+
+
+def figure(result: StaircaseReport, theme: str = "light", view: View = USUAL) -> "Figure":
+    """The curves as a plain figure with their caption inside, for exports."""
+    return figures.captioned(
+        spec(result, view), curves_caption(result, view), theme, 640, 150, -0.2
+    )
+
+
+def page(result: StaircaseReport, settings: str) -> str:
+    """Curves, maps and principal components at the last step as one HTML file that needs nothing
+    else."""
+    plots = [(figures.figure(spec(result), "light"), curves_caption(result))]
+    if look(result) is not None:
+        plots += [
+            (figures.figure(maps(result), "light"), maps_caption(result)),
+            (figures.figure(points(result), "light"), points_caption(result)),
+        ]
+    return charts_page(plots, headline(result), settings)
