@@ -12,7 +12,7 @@ EXPERIMENTS = ("ranks", "spamlang")
 FULL = "full"
 RANKED = ("factorised", "backward")  # the ways that have a rank
 WAYS = (FULL, *RANKED, "head-update")
-BUDGETS = ("sequences", "positions")
+BUDGETS = ("sequences", "positions", "per symbol")
 MOST_TRIALS, MOST_CHOICES = 200, 16
 
 
@@ -52,8 +52,9 @@ class BottleneckTrialsRequest(TrainingRequest):
     size          of the architecture of `preset`, of "ranks"
     symbols, widths, lengths, extra  of "spamlang": how many symbols, width of the model, times a
                   symbol is repeated, and how many classes there are beside them that never occur
-    budget        of "spamlang": whether `amount` counts independent "sequences", or the predicted
-                  "positions", of which one sequence has `length`
+    budget        of "spamlang": whether `amount` counts independent "sequences", such sequences
+                  "per symbol", or the predicted "positions", of which one sequence has `length`;
+                  every run of it takes about `steps` steps, so that the batches differ
     layers        of "spamlang"
     """
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -37,6 +37,10 @@ class Corpus:
     def counts(self, rows: int) -> Ids:
         """(rows,) how often each id occurs."""
         return np.bincount(self.ids, minlength=rows).astype(np.int64)
+
+    def batches(self, batch: int, length: int, seed: int) -> "Batches":
+        """What each step of a run learns from."""
+        return BatchOrder(self.ids, batch, length, seed)
 
 
 def as_corpus(source: Any, vocab_size: int) -> Corpus:
@@ -122,6 +126,12 @@ def end_of_text(tokenizer: Tokenizer) -> int | None:
     """The id of the sign that a document ends with, by its usual names."""
     ids = (tokenizer.token_to_id(name) for name in _ENDS)
     return next((row for row in ids if row is not None), None)
+
+
+class Batches(Protocol):
+    """The ids (batch, length + 1) of each step, counted from 1: a function of seed and step."""
+
+    def __getitem__(self, step: int) -> torch.Tensor: ...
 
 
 class BatchOrder:

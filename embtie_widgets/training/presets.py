@@ -65,17 +65,35 @@ def preset(
     )
 
 
-def _sized(kind: str, layers: int, width: int, inner: int, positions: int) -> dict[str, Any]:
+def shaped(name: str, vocabulary: int, length: int, layers: int, width: int) -> dict[str, Any]:
+    """The configuration of that name with any number of layers and any even width.
+
+    Four heads or fewer, so that each has at least four numbers, and as many as rotations need.
+    """
+    if width % 2:
+        raise EmbtieError(
+            f"The width is {width}, an odd number; positions are told by turning pairs of numbers.",
+            "Choose an even width.",
+        )
+    chosen = dict(PRESETS[name])
+    heads = next((n for n in (4, 2) if width % (4 * n) == 0), 1)
+    sizes = _sized(chosen["model_type"], layers, width, 4 * width, max(POSITIONS, length), heads)
+    return chosen | sizes | {"vocab_size": vocabulary}
+
+
+def _sized(
+    kind: str, layers: int, width: int, inner: int, positions: int, heads: int = 4
+) -> dict[str, Any]:
     """The fields of a configuration that say how large the model is."""
     if kind == "gpt2":
-        return {"n_embd": width, "n_layer": layers, "n_head": 4, "n_positions": positions}
+        return {"n_embd": width, "n_layer": layers, "n_head": heads, "n_positions": positions}
     sizes = {
         "hidden_size": width,
         "intermediate_size": inner,
         "num_hidden_layers": layers,
-        "num_attention_heads": 4,
+        "num_attention_heads": heads,
         "max_position_embeddings": positions,
     }
     if kind in ("olmo", "llama", "stablelm"):
-        sizes["num_key_value_heads"] = 4
+        sizes["num_key_value_heads"] = heads
     return sizes | ({"initializer_range": width**-0.5} if kind == "stablelm" else {})
