@@ -1,6 +1,5 @@
 """The gradient of a loaded model on a text, split batch by batch; nothing is trained."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +22,7 @@ from embtie_widgets.measures.gradient import (
     row_products,
 )
 from embtie_widgets.measures.gradient_split import gradient_split
+from embtie_widgets.measures.predicted import IGNORED, filled
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import GradientFlowRequest
 from embtie_widgets.results.gradient import FlowRun, GradientFlow, GradientSplit
@@ -35,7 +35,6 @@ from embtie_widgets.sources.tokenizing import tokenizer_of
 
 Vector = np.ndarray[Any, np.dtype[Any]]
 _SMALLER = "Choose a smaller batch, a shorter length, or a smaller model."
-_NOT_COUNTED = -100
 
 
 def run_split(request: GradientFlowRequest, progress: Progress = silent) -> GradientFlow:
@@ -99,11 +98,14 @@ class _Split:
         rows, notes = _rows(opened, self._read.pieces)
         sums = _Sums(rows)
         notes += [*opened.notes, *self._read.pieces.notes]
-        batches = list(_batches(self._read.pieces, request.batch))
+        ids_of = self._read.pieces.ids
+        batches = [
+            filled(ids_of[i : i + request.batch]) for i in range(0, len(ids_of), request.batch)
+        ]
         show = Pictures(progress, lambda said: self._result(opened, rows, sums, notes, said))
         for number, (ids, labels) in enumerate(batches, 1):
             progress(f"splitting the gradient of {opened.name}", number - 1, len(batches))
-            sums.add(gradient_split(opened.model, ids, labels), ids[labels != _NOT_COUNTED])
+            sums.add(gradient_split(opened.model, ids, labels), ids[labels != IGNORED])
             if number < len(batches):
                 show(f"{number:,} of {len(batches):,} batches")
         return self._result(opened, rows, sums, notes, "")
@@ -174,14 +176,3 @@ def _rows(opened: OpenModel, pieces: Pieces) -> tuple[Rows, list[str]]:
     tokens = loaded.tokens or [None] * height
     rows = rows_of(tokens, loaded.special, loaded.byte_rows, counts)
     return rows, notes
-
-
-def _batches(pieces: Pieces, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Ids (B, T), the shorter ones filled up behind, and labels that leave out what fills."""
-    for start in range(0, len(pieces.ids), size):
-        chosen = pieces.ids[start : start + size]
-        ids = torch.zeros(len(chosen), max(map(len, chosen)), dtype=torch.int64)
-        labels = torch.full_like(ids, _NOT_COUNTED)
-        for place, piece in enumerate(chosen):
-            ids[place, : len(piece)] = labels[place, : len(piece)] = torch.from_numpy(piece)
-        yield ids, labels

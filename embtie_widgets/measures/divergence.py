@@ -102,7 +102,7 @@ def _one(
     head: Head, states: Tensor, final: Final, likeliest: int, tell: Callable[[], None]
 ) -> Point:
     sums = _Sums(head, head.normed(states), final, min(likeliest, len(head.weight)))
-    for rows in _slices(len(head.weight), _width(len(states), head.device)):
+    for rows in row_slices(head, len(states)):
         sums.add(rows)
         tell()
     return sums.point()
@@ -128,8 +128,15 @@ class Apart(NamedTuple):
     whole: Size = Size()
 
 
-def furthest(head: Head, states: Tensor, own: Tensor) -> Apart:
-    """The logits of `states` (n, d) against `own` (n, V).
+# How far the last state may be from the model's own logits, the furthest of them and the typical
+# one: in steps of the type that the model computes in, relative to its logits as they are, and at
+# least what float32 products in another order differ by, relative to what makes them differ.
+# Rounding leaves some 1.6 and 0.4 steps; a wrong head is off everywhere, so the second tells it.
+_STEPS, _LEAST = Size(6, 1.5), Size(1e-4, 2e-5)
+
+
+def furthest(head: Head, states: Tensor, own: Tensor, *, normed: bool = False) -> Apart:
+    """The logits of `states` (n, d), `normed` already or not, against `own` (n, V).
 
     Positions with a number that is not finite take no part.
     """
@@ -139,13 +146,21 @@ def furthest(head: Head, states: Tensor, own: Tensor) -> Apart:
         for at in _slices(len(own), _POSITIONS):
             rows = slice(None) if known[at].all() else known[at]
             if known[at].any():
-                _add_sizes(sizes, head, head.normed(states[at][rows]), own[at][rows])
+                some = states[at][rows]
+                _add_sizes(sizes, head, some if normed else head.normed(some), own[at][rows])
     return Apart(*(size.found() for size in sizes))
+
+
+def explained(found: Apart, head: Head) -> Size:
+    """What rounding explains of the differences."""
+    step = torch.finfo(head.precision).eps
+    sizes = zip(_STEPS, _LEAST, found.whole, found.own, strict=True)
+    return Size(*(max(steps * step * whole, least * own) for steps, least, whole, own in sizes))
 
 
 def _add_sizes(sizes: "list[_Size]", head: Head, normed: Tensor, own: Tensor) -> None:
     mean = own.mean(-1, keepdim=True)
-    parts = list(_slices(own.shape[1], _width(len(own), head.device)))
+    parts = list(row_slices(head, len(own)))
     # The mean of some differences is near that of all: what is summed is small.
     shift = torch.zeros_like(mean)
     for words in parts:
@@ -272,6 +287,11 @@ def highest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     at = (group[:, :, None] * _GROUP + torch.arange(_GROUP, device=values.device)).flatten(1)
     found, chosen = values.gather(1, at).topk(k)
     return found, at.gather(1, chosen)
+
+
+def row_slices(head: Head, n: int) -> Iterator[slice]:
+    """All rows of U, so many at a time as suits the logits of n states."""
+    return _slices(len(head.weight), _width(n, head.device))
 
 
 def _width(n: int, device: torch.device) -> int:

@@ -12,11 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.nn.utils.rnn import pad_sequence
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.hashing import tensor_hash
@@ -25,7 +23,7 @@ from embtie_widgets.measures.foresight import refuse_foresight
 from embtie_widgets.measures.gradient import flow_numbers, row_products
 from embtie_widgets.measures.head import refuse_others
 from embtie_widgets.measures.matrix_uses import Part, Uses, slots
-from embtie_widgets.measures.states import check_pieces
+from embtie_widgets.measures.predicted import IGNORED, predicted
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.results.gradient import GradientSplit
 from embtie_widgets.sources.alone import alone_with
@@ -33,11 +31,9 @@ from embtie_widgets.sources.live import matrices_of
 from embtie_widgets.sources.offloaded import input_device
 
 STAGE = "splitting the gradient"
-IGNORED = -100  # the label of a position that is not predicted, as everywhere in transformers
 _FLOATS = 2**24  # logits of the rows that go together: 64 MB in float32
 # How far the parts may be from products that were made in another order.
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-3}
-_IDS = "Give token ids (B, T), whole numbers from 0 on."
 
 
 def gradient_split(
@@ -57,7 +53,7 @@ def gradient_split(
     """
     refuse_others(model)
     E, U = _matrices(model)
-    known, targets = _checked(model, ids, labels)
+    known, targets = predicted(model, ids, labels)
     places, parts = (slots(model, E), slots(model, U)), (Part(E), Part(U))
     rows, done, loss = max(1, _FLOATS // (len(U) * known.shape[1])), 0, 0.0
 
@@ -139,59 +135,6 @@ def _matrices(model: Any) -> tuple[Tensor, Tensor]:
             "Choose a model in which both could be one.",
         )
     return E, U
-
-
-def _checked(model: Any, ids: Any, labels: Any) -> tuple[Tensor, Tensor]:
-    """Ids, and what is to be predicted at each of their places."""
-    known = _whole("ids", ids, fill=0)
-    check_pieces(model, list(known.numpy()))
-    own = _whole("labels", ids if labels is None else labels, fill=IGNORED)
-    rows = len(model.get_output_embeddings().weight)
-    if own.shape != known.shape:
-        raise EmbtieError(
-            f"labels are {tuple(own.shape)}; the ids are {tuple(known.shape)}.",
-            "Give one label for each id, the token that stands there or -100.",
-        )
-    if bool(((own != IGNORED) & ((own < 0) | (own >= rows))).any()):
-        raise EmbtieError(
-            f"labels hold other numbers than 0 to {rows - 1:,} and {IGNORED}.",
-            f"Set {IGNORED} where nothing is to be predicted.",
-        )
-    targets = functional.pad(own[:, 1:], (0, 1), value=IGNORED)
-    if not bool((targets != IGNORED).any()):
-        raise EmbtieError(
-            "There is no next token to predict.",
-            "Give at least two tokens in a row, and a label that is not -100 behind the first.",
-        )
-    return known, targets
-
-
-def _whole(name: str, given: Any, fill: int) -> Tensor:
-    """(B, T) whole numbers, rows of different lengths filled up."""
-    try:
-        made = _rectangular(given, fill).detach().cpu()
-    except (TypeError, ValueError, RuntimeError):
-        raise EmbtieError(
-            f"{name} is a {type(given).__name__}, but not of numbers.", _IDS
-        ) from None
-    made = made[None] if made.ndim == 1 else made
-    made = made if made.numel() else made.long()
-    if made.ndim != 2 or made.is_floating_point() or made.is_complex() or made.dtype == torch.bool:
-        raise EmbtieError(
-            f"{name} is an array {tuple(made.shape)} of {str(made.dtype).removeprefix('torch.')}.",
-            _IDS,
-        )
-    return made.long()
-
-
-def _rectangular(given: Any, fill: int) -> Tensor:
-    if isinstance(given, Tensor | np.ndarray):
-        return torch.as_tensor(given)
-    try:
-        return torch.as_tensor(np.asarray(given))
-    except (TypeError, ValueError):  # of different lengths, or each a tensor
-        rows = [torch.as_tensor(row) for row in given]
-        return pad_sequence(rows, batch_first=True, padding_value=fill)
 
 
 @contextmanager

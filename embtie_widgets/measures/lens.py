@@ -14,7 +14,7 @@ from torch import Tensor
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures import lens_words
 from embtie_widgets.measures.devices import full_float32
-from embtie_widgets.measures.divergence import Apart, Final, Size, compare, furthest, spans
+from embtie_widgets.measures.divergence import Final, compare, explained, furthest, spans
 from embtie_widgets.measures.head import Head
 from embtie_widgets.measures.information import (
     CONTEXT,
@@ -35,11 +35,6 @@ Vector = np.ndarray[Any, np.dtype[Any]]
 CORRECTED, PAPER = "corrected", "paper"
 STAGE = "reading the layers"
 LIKELIEST = 10
-# How far the last state may be from the model's own logits, the furthest of them and the typical
-# one: in steps of the type that the model computes in, relative to its logits as they are, and at
-# least what float32 products in another order differ by, relative to what makes them differ.
-# Rounding leaves some 1.6 and 0.4 steps; a wrong head is off everywhere, so the second tells it.
-_STEPS, _LEAST = Size(6, 1.5), Size(1e-4, 2e-5)
 
 
 class Translating(Protocol):
@@ -138,11 +133,11 @@ class _Work:
 
     def _check(self, block: Block) -> None:
         found = furthest(self.head, block.states[-1], block.own)
-        allowed = _allowed(found, torch.finfo(self.head.precision).eps)
-        if any(a > most for a, most in zip(found.apart, allowed, strict=True)):
+        limit = explained(found, self.head)
+        if any(a > most for a, most in zip(found.apart, limit, strict=True)):
             raise lens_words.not_its_own(self.name, _over(found.apart.largest, found.own.largest))
         if found.own.largest:
-            pair = (found.apart.largest, allowed.largest)
+            pair = (found.apart.largest, limit.largest)
             self.checks.append((pair[0] / found.own.largest, pair[1] / found.own.largest))
 
     def _keep_ends(self, at: Vector, states: list[Tensor]) -> None:
@@ -258,12 +253,6 @@ class _Work:
             "logit cap": readout.cap,
             "head bias": self.head.bias is not None,
         }
-
-
-def _allowed(found: Apart, step: float) -> Size:
-    """What rounding explains of the differences."""
-    sizes = zip(_STEPS, _LEAST, found.whole, found.own, strict=True)
-    return Size(*(max(steps * step * whole, least * own) for steps, least, whole, own in sizes))
 
 
 def _over(a: float, b: float) -> float:

@@ -10,7 +10,8 @@ import transformers as hf
 from torch.nn import functional
 
 import embtie_widgets as ew
-from embtie_widgets.measures.gradient_split import IGNORED, gradient_split
+from embtie_widgets.measures.gradient_split import gradient_split
+from embtie_widgets.measures.predicted import IGNORED
 from embtie_widgets.sources.model_hash import state_hash
 from tests.measures.lens_models import FAMILIES, in_float64
 from tests.sources.models import llama, randomised
