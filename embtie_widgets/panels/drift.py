@@ -10,26 +10,17 @@ from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs.exports import csv_bytes, table_bytes
 from embtie_widgets.panels import drift_tables as tables
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers, selection_offer
-from embtie_widgets.panels.fields import (
-    Field,
-    Setting,
-    card,
-    labelled,
-    listed_names,
-    section,
-    whole_if_it_is,
-)
+from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.groups import GroupMeans
-from embtie_widgets.panels.pair import ModelPicker
 from embtie_widgets.panels.recorded import form_of
+from embtie_widgets.panels.series import SeriesPicker
 from embtie_widgets.panels.source import SourcePicker
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.panels.token_views import TokenViews
 from embtie_widgets.panels.training_controls import TrainingControls
 from embtie_widgets.panels.words import escape
-from embtie_widgets.requests import DriftRequest, ModelRef
-from embtie_widgets.requests.checkpoints import MOST
+from embtie_widgets.requests import DriftRequest
 from embtie_widgets.results.drift import DriftReport
 from embtie_widgets.widgets import PlotFigure
 
@@ -82,47 +73,12 @@ class DriftPanel(Panel):
         """Where the checkpoints come from, and what that source needs."""
         request = self.state.request
         self.training = TrainingControls(request, self.callback)
-        models = self._model_controls(request)
+        self.series = SeriesPicker(request, self.callback(self._turned))
         words = ("The drift of", "Where the checkpoints come from")
         self.source = SourcePicker(_SOURCES, words, self._form(self.callback), self._ask_for)
-        fields = {**self.training.fields(), **models, **self.source.fields()}
-        return fields, [section("Source", self.source), self._models, *self.training.sections]
-
-    def _model_controls(self, request: DriftRequest) -> dict[str, Field]:
-        """One model or two, and which of their checkpoints."""
-        self.model = ModelPicker("Model", request.model)
-        self.other = ModelPicker("Beside it", request.models[-1])
-        for picker in (self.model, self.other):
-            picker.revision.layout.display = "none"  # the series takes many in place of the one
-        self.beside = w.Checkbox(
-            description="a second model beside it", indent=False, value=len(request.models) > 1
-        )
-        labelled(self.beside, "Draw the checkpoints of another model too")
-        self.beside.observe(self.callback(self._turn_beside), "value")
-        self.count = labelled(
-            w.FloatText(description="how many", continuous_update=False),
-            f"2 to {MOST}, spread evenly over all, the first and the last among them",
-        )
-        self.revisions = labelled(
-            w.Textarea(
-                description="or these alone",
-                placeholder="step0, step1000, main",
-                continuous_update=False,
-                rows=2,
-            ),
-            "Names of revisions with commas between them; they go before the number",
-        ).add_class("ep-text")
-        which = w.VBox([self.count, self.revisions]).add_class("ep-corpus")
-        self._models = section("Models", self.model, self.beside, self.other, which)
-        self._show_beside()
-        return {
-            "model": Field(self.model),
-            "other": Field(
-                self.other, self._other_or_none, lambda other: other or self.other.value
-            ),
-            "revisions": Field(self.revisions, listed_names, ", ".join),
-            "count": Field(self.count, to_request=whole_if_it_is),
-        }
+        fields = {**self.training.fields(), **self.series.fields(), **self.source.fields()}
+        shown = [section("Source", self.source), self.series.section, *self.training.sections]
+        return fields, shown
 
     def build_views(self) -> Iterable[w.Widget]:
         """Sentence, both pictures, tokens, numbers, groups, facts."""
@@ -210,7 +166,7 @@ class DriftPanel(Panel):
     def edited(self) -> None:
         """Ask for no more than what counts; names go before a number."""
         self.training.adapt()
-        self.count.disabled = bool(listed_names(self.revisions.value))
+        self.series.adapt()
 
     def check(self) -> None:
         """A recorded file or run must be named before it can be shown."""
@@ -220,8 +176,7 @@ class DriftPanel(Panel):
         """Offer a device that was asked for even where it is missing, and show a second model where
         the request has one."""
         self.training.prepare(request)
-        self.beside.value = len(request.models) > 1
-        self.other.value = request.models[-1]
+        self.series.prepare(request)
 
     # How it works.
 
@@ -229,19 +184,12 @@ class DriftPanel(Panel):
         """Show the controls of a source, and no others."""
         trains = source == "train"
         self.training.show(self.training.fields() if trains else ())
-        self._models.layout.display = "" if source == "model" else "none"
+        self.series.show(source == "model")
 
-    def _other_or_none(self, other: ModelRef | dict[str, Any]) -> Any:
-        """The first model stands for no other one."""
-        return other if self.beside.value else self.model.value
-
-    def _turn_beside(self, change: Any) -> None:
-        self._show_beside()
+    def _turned(self, change: Any) -> None:
+        """A second model is asked for, or given up."""
         if not self._binding.silent:
             self._edited(change)
-
-    def _show_beside(self) -> None:
-        self.other.layout.display = "" if self.beside.value else "none"
 
     def _arrange(self, result: DriftReport | None) -> None:
         """Only what there is something to see of takes room."""

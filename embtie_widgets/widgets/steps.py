@@ -21,6 +21,9 @@ class StepSlider(anywidget.AnyWidget):
     tracks    mappings with "start" and "end" in [0, 1], "label" and a "short" one
     marks     mappings with "place" in [0, 1] and "label": the numbers below the line
     index     the chosen tick (either side), -1 for none
+    playable  whether a button goes from tick to tick by itself, each after `interval` milliseconds;
+              where the reader wants less motion, one a second
+    noun      what a tick is called
     """
 
     _esm = script("common.js", "steps.js")
@@ -33,6 +36,9 @@ class StepSlider(anywidget.AnyWidget):
     marks = traitlets.List(traitlets.Dict()).tag(sync=True)
     index = traitlets.Int(-1).tag(sync=True)
     label = traitlets.Unicode("checkpoint").tag(sync=True)
+    noun = traitlets.Unicode("checkpoint").tag(sync=True)
+    playable = traitlets.Bool(False).tag(sync=True)
+    interval = traitlets.Int(150).tag(sync=True)
     theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)
 
     def show(

@@ -48,10 +48,10 @@ def test_options_by_name_go_into_the_request_and_the_controls(runner: FakeRunner
     options = {"model": "a/b", "other": "c/d", "revisions": ("step0", "main"), "count": 7}
     panel = DriftPanel(**options, parts=parts(runner))
     assert panel.request == DriftRequest(**options)
-    assert (panel.count.value, panel.beside.value) == (7, True)
-    assert panel.revisions.value == "step0, main"
-    assert panel.count.disabled
-    assert panel.other.value.ref == "c/d"
+    assert (panel.series.count.value, panel.series.beside.value) == (7, True)
+    assert panel.series.revisions.value == "step0, main"
+    assert panel.series.count.disabled
+    assert panel.series.other.value.ref == "c/d"
     with pytest.raises(EmbtieError, match="count"):
         DriftPanel(count=1)
 
@@ -59,21 +59,21 @@ def test_options_by_name_go_into_the_request_and_the_controls(runner: FakeRunner
 def test_a_second_model_stands_beside_the_first_only_where_it_is_wanted(
     panel: DriftPanel, runner: FakeRunner
 ) -> None:
-    assert seen(panel.other) == [True]
-    panel.beside.value = False
+    assert seen(panel.series.other) == [True]
+    panel.series.beside.value = False
     assert [model.ref for model in panel.request.models] == ["nano-untied"]
-    assert seen(panel.other) == [False]
-    panel.beside.value = True
+    assert seen(panel.series.other) == [False]
+    panel.series.beside.value = True
     assert panel.request == DriftRequest()
     panel.request = DriftRequest(model="a/b")
-    assert (panel.beside.value, panel.request.other) == (False, None)
+    assert (panel.series.beside.value, panel.request.other) == (False, None)
     assert panel.request == DriftRequest(model="a/b")
 
 
 @pytest.mark.parametrize("source", ["model", "train", "file", "run"])
 def test_each_source_asks_for_what_it_needs(panel: DriftPanel, source: str) -> None:
     panel.source.source.value = source
-    models, trains = seen(panel._models, panel.training.preset)
+    models, trains = seen(panel.series.section, panel.training.preset)
     assert (models, trains) == (source == "model", source == "train")
     assert seen(panel.source.form) == [source in ("file", "run")]
     if source in ("model", "train"):

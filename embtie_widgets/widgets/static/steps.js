@@ -9,6 +9,9 @@ const STEPS_KEYS = {
 const STEPS_LEGEND = {
   loaded: "long tick: loaded", same: "◆ same bytes as another", skipped: "× could not be read",
 };
+const STEPS_CALM = 1000;  // milliseconds from step to step for a reader who wants less motion
+const STEPS_PLAY = "M5 3l8 5-8 5z";
+const STEPS_PAUSE = "M5.5 3v10M10.5 3v10";
 
 function svg(tag, attributes = {}, text = "") {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -27,29 +30,35 @@ class StepsView {
     }
     this.model.on("change:index", () => this.mark());
     this.model.on("change:label", () => this.mark());
+    this.model.on("change:playable", () => this.offerPlay());
     const sizes = new ResizeObserver(() => this.drawSoon());
     sizes.observe(this.rail);
-    context.signal.addEventListener("abort", () => sizes.disconnect());
+    context.signal.addEventListener("abort", () => { sizes.disconnect(); this.stop(); });
+    this.offerPlay();
     this.draw();
   }
 
   build() {
     this.saveSoon = debounce(60, () => this.model.save_changes());
     this.words = make("div", { class: "et-grow et-readout" });
-    this.before = this.button("Previous checkpoint", "M10 3 5 8l5 5", -1);
-    this.after = this.button("Next checkpoint", "M6 3l5 5-5 5", 1);
+    const noun = this.model.get("noun");
+    this.before = this.button(`Previous ${noun}`, "M10 3 5 8l5 5", -1);
+    this.after = this.button(`Next ${noun}`, "M6 3l5 5-5 5", 1);
+    this.player = make("button", { type: "button", hidden: true });
+    this.player.addEventListener("click", () => (this.playing ? this.stop() : this.play()));
     this.picture = svg("svg", { "aria-hidden": "true", focusable: "false" });
     this.rail = make("div", {
       class: "et-rail", role: "slider", tabindex: "0", "aria-orientation": "horizontal", ...OWN_KEYS,
     }, this.picture);
     this.legend = make("div", { class: "et-note" });
     this.root.append(
-      make("div", { class: "et-bar" }, this.words, this.before, this.after), this.rail, this.legend,
+      make("div", { class: "et-bar" }, this.words, this.player, this.before, this.after), this.rail, this.legend,
     );
     this.rail.addEventListener("keydown", (event) => this.onKey(event));
     this.rail.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
       this.rail.setPointerCapture(event.pointerId);
+      this.stop();
       this.toPointer(event);
     });
     this.rail.addEventListener("pointermove", (event) => {
@@ -59,8 +68,38 @@ class StepsView {
 
   button(name, path, by) {
     const button = make("button", { type: "button", "aria-label": name, title: name }, icon(path));
-    button.addEventListener("click", () => this.move(by));
+    button.addEventListener("click", () => { this.stop(); this.move(by); });
     return button;
+  }
+
+  offerPlay() {
+    this.player.hidden = !this.model.get("playable");
+    this.nameButton();
+  }
+
+  // From the chosen tick to the last, or from the first where it stands on the last.
+  play() {
+    const last = this.places.length - 1;
+    if (last < 1) return;
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (this.index >= last) this.choose(0);
+    this.playing = setInterval(() => {
+      this.move(1);
+      if (this.index >= this.places.length - 1) this.stop();
+    }, calm ? STEPS_CALM : this.model.get("interval"));
+    this.nameButton();
+  }
+
+  stop() {
+    clearInterval(this.playing);
+    this.playing = undefined;
+    this.nameButton();
+  }
+
+  nameButton() {
+    const [name, path] = this.playing ? ["Pause", STEPS_PAUSE] : ["Play", STEPS_PLAY];
+    this.player.replaceChildren(icon(path), name);
+    this.player.title = `${name} the training`;
   }
 
   get places() { return this.model.get("places"); }
@@ -77,6 +116,7 @@ class StepsView {
     if (by === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
+    this.stop();
     this.move(by);
   }
 
@@ -175,7 +215,9 @@ class StepsView {
 
   mark() {
     const [index, last] = [this.index, this.places.length - 1];
-    const words = index < 0 ? (last < 0 ? "No checkpoints" : "Choose a checkpoint") : this.model.get("readouts")[index];
+    const noun = this.model.get("noun");
+    const none = last < 0 ? `No ${noun}s` : `Choose a ${noun}`;
+    const words = index < 0 ? none : this.model.get("readouts")[index];
     this.words.textContent = words;
     this.before.disabled = index <= 0;
     this.after.disabled = index >= last;
