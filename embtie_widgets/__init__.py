@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embtie_widgets.app.dashboard import dashboard
     from embtie_widgets.errors import EmbtieError
+    from embtie_widgets.jobs.bottleneck_calls import bottleneck
     from embtie_widgets.jobs.drift_calls import drift
     from embtie_widgets.jobs.families import supported_families
     from embtie_widgets.jobs.gradient_calls import gradient_split
@@ -86,6 +87,7 @@ _HOME = {
     "ScalingRequest": "requests",
     "align": "measures.alignment",
     "align_pair": "measures.alignment",
+    "bottleneck": "jobs.bottleneck_calls",
     "bound_ratio": "measures.means",
     "center": "measures.means",
     "cka": "measures.cka",
@@ -142,6 +144,7 @@ __all__ = [
     "ScalingRequest",
     "align",
     "align_pair",
+    "bottleneck",
     "bound_ratio",
     "center",
     "cka",

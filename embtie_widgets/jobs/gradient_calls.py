@@ -35,14 +35,7 @@ def gradient_split(
     """
     fields.whole("length", length, 2, 2**31 - 1)
     opened = open_model(model, device=device, precision=precision, progress=progress)
-    settings: dict[str, Any] = {}
-    if _is_worded(input_ids):
-        if labels is not None:
-            raise EmbtieError(
-                "labels were given for a text; they belong to token ids.",
-                "Give token ids, or leave the labels out.",
-            )
-        input_ids, settings = _cut(opened, input_ids, tokenizer, length)
+    input_ids, settings = cut_if_worded(opened, input_ids, labels, tokenizer, length)
     found = measures.gradient_split(opened.model, input_ids, labels, progress=progress)
     return replace(
         found,
@@ -58,15 +51,19 @@ def gradient_split(
     )
 
 
-def _is_worded(given: Any) -> bool:
+def cut_if_worded(
+    opened: OpenModel, given: Any, labels: Any, tokenizer: Any, length: int
+) -> tuple[Any, dict[str, Any]]:
+    """Token ids as they are; strings in pieces, and how they were cut."""
     listed = isinstance(given, Sequence) and len(given) > 0 and isinstance(given[0], str)
-    return isinstance(given, str) or listed
-
-
-def _cut(
-    opened: OpenModel, texts: Any, tokenizer: Any, length: int
-) -> tuple[list[Any], dict[str, Any]]:
+    if not (isinstance(given, str) or listed):
+        return given, {}
+    if labels is not None:
+        raise EmbtieError(
+            "labels were given for a text; they belong to token ids.",
+            "Give token ids, or leave the labels out.",
+        )
     rows = int(opened.model.get_input_embeddings().weight.shape[0])
     most = min(length, most_places(opened.model) or length)
-    pieces = pieces_of_texts(texts, tokenizer or opened.tokenizer, length=most, rows=rows)
+    pieces = pieces_of_texts(given, tokenizer or opened.tokenizer, length=most, rows=rows)
     return list(pieces.ids), {"text": pieces.settings}

@@ -43,7 +43,7 @@ class Final:
     def of(cls, own: Tensor) -> "Final":
         """From the model's own logits (n, V) float32, in whose memory the probabilities go."""
         top, negentropy = own.argmax(-1), own.new_empty(len(own))
-        for rows in _slices(len(own), _ROWS_AT_ONCE):
+        for rows in slices(len(own), _ROWS_AT_ONCE):
             part = own[rows]
             shifted = part - part.amax(-1, keepdim=True)
             shares = shifted.exp()
@@ -95,7 +95,7 @@ def compare(
 
 def spans(n: int, device: torch.device) -> Iterator[slice]:
     """Which of n positions are read together on that device."""
-    return _slices(n, _POSITIONS if device.type == "cpu" else max(1, n))
+    return slices(n, _POSITIONS if device.type == "cpu" else max(1, n))
 
 
 def _one(
@@ -143,7 +143,7 @@ def furthest(head: Head, states: Tensor, own: Tensor, *, normed: bool = False) -
     with torch.no_grad():
         known = torch.isfinite(own.sum(-1)) & torch.isfinite(states).all(-1)
         sizes = [_Size() for _ in Apart._fields]
-        for at in _slices(len(own), _POSITIONS):
+        for at in slices(len(own), _POSITIONS):
             rows = slice(None) if known[at].all() else known[at]
             if known[at].any():
                 some = states[at][rows]
@@ -291,7 +291,7 @@ def highest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 def row_slices(head: Head, n: int) -> Iterator[slice]:
     """All rows of U, so many at a time as suits the logits of n states."""
-    return _slices(len(head.weight), _width(n, head.device))
+    return slices(len(head.weight), _width(n, head.device))
 
 
 def _width(n: int, device: torch.device) -> int:
@@ -300,6 +300,7 @@ def _width(n: int, device: torch.device) -> int:
     return max(_GROUP, room // _GROUP * _GROUP)
 
 
-def _slices(total: int, step: int) -> Iterator[slice]:
+def slices(total: int, step: int) -> Iterator[slice]:
+    """0 to `total` in parts of at most `step`."""
     for start in range(0, total, step):
         yield slice(start, min(start + step, total))
