@@ -15,7 +15,7 @@ from embtie_widgets.panels.centering_choice import RunChooser
 from embtie_widgets.panels.centering_controls import SweepControls
 from embtie_widgets.panels.centering_place import PlacePicker
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
-from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
+from embtie_widgets.panels.fields import Field, Setting, card, labelled, reoffer, section
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.recorded import form_of
 from embtie_widgets.panels.setting_picker import SettingPicker
@@ -263,11 +263,11 @@ class CenteringPanel(Panel):
     def _offer(self, result: CenteringReport) -> None:
         """The curves and numbers that this result has; the chosen one is kept where it can be."""
         labels = [(chart.QUANTITIES[name].label, name) for name in chart.quantities_of(result)]
-        _reoffer(self.curve, [("the usual", _ALL), *labels])
+        reoffer(self.curve, [("the usual", _ALL), *labels])
         known, usual = chart.measures_of(result), (f"{final_loss(result)}, nats", HELD_LOSS)
         # What no run has yet, but all will have in the end, is not given up meanwhile.
         later = [usual] if result.progress and usual not in known else []
-        _reoffer(self.measure, [*later, *known])
+        reoffer(self.measure, [*later, *known])
 
     def _view(self) -> chart.View:
         view = replace(self.run_chooser.view(), log=self.stretch.value)
@@ -310,14 +310,6 @@ class CenteringPanel(Panel):
 
 def _has_curves(result: CenteringReport) -> bool:
     return any(run.curves for run in result.runs)
-
-
-def _reoffer(menu: w.Dropdown, options: list[tuple[str, str]]) -> None:
-    """Other options, the chosen one kept where it is among them, else the first."""
-    if list(menu.options) != options:
-        kept, menu.options = menu.value, options
-        names = [name for _, name in options]
-        menu.value = kept if kept in names else next(iter(names), None)
 
 
 def _frame_offer(label: str, title: str, suffix: str, frame: Any, has: Any) -> Offer:

@@ -154,6 +154,14 @@ def labelled(control: w.Widget, tooltip: str) -> w.Widget:
     return control
 
 
+def reoffer(menu: w.Dropdown, options: list[tuple[str, str]]) -> None:
+    """Other options, the chosen one kept where it is among them, else the first."""
+    if list(menu.options) != options:
+        kept, menu.options = menu.value, options
+        names = [name for _, name in options]
+        menu.value = kept if kept in names else next(iter(names), None)
+
+
 def section(title: str, *children: w.Widget) -> w.VBox:
     """Controls that belong together, under a small heading."""
     return w.VBox([w.HTML(heading(title)), *children]).add_class("ep-section")
