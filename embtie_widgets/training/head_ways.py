@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.measures.head_factor import HeadFactor
 from embtie_widgets.requests.fields import whole
 from embtie_widgets.requests.trials import FULL
 from embtie_widgets.training.interventions import Intervention, Step, registered
@@ -200,9 +201,8 @@ def _restricted(gradient: Tensor, directions: Tensor) -> Tensor:
 def _in_columns(matrix: Tensor, part: Tensor) -> Tensor:
     """What of `part` (V, d) lies in the column space of `matrix` (V, d)."""
     rows = _exact(matrix.detach())
-    inverse = torch.linalg.pinv(rows.T @ rows, hermitian=True)
-    kept: Tensor = rows @ (inverse @ (rows.T @ part.to(rows)))
-    return kept.to(part)
+    across = HeadFactor.of(matrix).combination(part.to(rows).T @ rows)
+    return (rows @ across.T).to(part)
 
 
 def _exact(matrix: Tensor) -> Tensor:
