@@ -1,0 +1,291 @@
+"""What an experiment on the bottleneck has come to, in sentences; how they are read is left to the
+reader."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from embtie_widgets.charts.sentences import listed
+from embtie_widgets.charts.trials_view import (
+    RANKS,
+    done,
+    per_symbol,
+    percent,
+    sequences_of,
+    values,
+    varied,
+    way_words,
+    width_of,
+    worded,
+)
+from embtie_widgets.results.trials import DIVERGED, FAILED, TrialRun, TrialsReport
+
+CHANCE = 0.1
+"""Nats: so far apart two runs of one seed may end whatever is done."""
+_SAME = 0.05  # shares of right predictions that differ by less are about the same
+_NAMED = {
+    "factorised": "a factorised head ends at",
+    "backward": "one with the backward pass alone restricted at",
+    "head-update": "one whose own update is cut at",
+}
+_ON_RANKS = (
+    "The papers disagree on what this means. One holds that what is not transmitted slows "
+    "training: with a head of rank 4,096 its models reach the loss of rank 32 in a sixteenth of "
+    "the tokens. The other restricts the way back alone, which costs 0.06 to 0.20 nats where the "
+    "same rank of the whole head costs 0.14 to 0.29, and finds that the head itself uses the part "
+    "that the hidden state does not get. Judge by the lines."
+)
+_ON_SPAMLANG = (
+    "The papers disagree on what this means. One finds repeated symbols harder to learn the larger "
+    "V/d, up to never. The other counts: 41 million positions are 4.9 independent sequences for "
+    "each of 131,072 symbols, and at fixed positions length 1 comes to 100 %, length 64 to 26.6 %; "
+    "classes that are never correct did no harm. Judge by the lines."
+)
+
+
+def headline(result: TrialsReport) -> str:
+    """What the runs have come to."""
+    ended = done(result)
+    if not ended:
+        return f"In training: {result.progress}." if result.progress else _none_left(result)
+    parts = _on_ranks(result) if result.experiment == RANKS else _on_symbols(ended)
+    return " ".join(part for part in parts if part)
+
+
+def dispute(result: TrialsReport) -> str:
+    """What the two papers say of such an experiment."""
+    return _ON_RANKS if result.experiment == RANKS else _ON_SPAMLANG
+
+
+def _none_left(result: TrialsReport) -> str:
+    gone = sum(run.state == DIVERGED for run in result.trials)
+    lost = f"{gone} run{'s' if gone > 1 else ''} diverged; no" if gone else "No"
+    return f"{lost} run has come to its end."
+
+
+# Head ranks.
+
+
+def _on_ranks(result: TrialsReport) -> list[str]:
+    lines = list(result.excess)
+    if not lines:
+        return [_losses(done(result))]
+    one = lines[0]
+    alike = [line for line in lines if (line["tied"], line["lr"]) == (one["tied"], one["lr"])]
+    ranks = sorted({line["rank"] for line in alike} - {None})
+    both = [rank for rank in ranks if sum(line["rank"] == rank for line in alike) > 1] or ranks
+    told = [line for line in alike if line["rank"] in (None, *both[:1])]
+    of = _of_width(result)
+    named = [f"{_NAMED.get(line['way'], line['way'])} {_amount(line)}" for line in told]
+    at = f"at rank {both[0]:,}{of} " if both else ""
+    return [
+        f"Against the full head, {at}{listed(named)}.",
+        _tied_too(lines, one),
+        _on_chance(told),
+    ]
+
+
+def _of_width(result: TrialsReport) -> str:
+    width = width_of(result)
+    return f" of {width:,}" if width else ""
+
+
+def _amount(line: dict[str, Any]) -> str:
+    """How far above, in nats, with the interval over seeds where there are several."""
+    pair = line.get("interval")
+    ends = f" [{signed(pair[0])}, {signed(pair[1])}]" if pair else ""
+    return f"{signed(line['mean'])} nats{ends}"
+
+
+def signed(value: float) -> str:
+    """A difference with its sign and a real minus."""
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def _tied_too(lines: list[dict[str, Any]], one: dict[str, Any]) -> str:
+    """That there is more than the sentence tells."""
+    more = {(line["tied"], line["lr"]) for line in lines} - {(one["tied"], one["lr"])}
+    if not more:
+        return ""
+    here = worded("tied", one["tied"])
+    rates = {line["lr"] for line in lines}
+    at = f" at a rate of {one['lr']:g}" if len(rates) > 1 else ""
+    return f"That is {here}{at}; the chart below has the others."
+
+
+def _on_chance(lines: list[dict[str, Any]]) -> str:
+    small = any(line["seeds"] < 2 and abs(line["mean"]) < CHANCE for line in lines)
+    return "With one seed each, gaps below 0.1 may be chance: repeat them." if small else ""
+
+
+def _losses(ended: list[TrialRun]) -> str:
+    """Where there is nothing to compare with."""
+    known = [run for run in ended if math.isfinite(run.loss)]
+    told = [f"{way_words(run)} {run.loss:.3f}" for run in known[:4]]
+    return f"Held-out loss, nats: {listed(told)}." if told else "No loss is known yet."
+
+
+# SpamLang.
+
+
+def _on_symbols(ended: list[TrialRun]) -> list[str]:
+    known = [run for run in ended if math.isfinite(run.accuracy)]
+    if not known:
+        return ["No accuracy is known yet."]
+    several = varied(known)
+    said = []
+    if "length" in several:
+        said += _on_lengths(known)
+    if "extra" in several:
+        said.append(_on_extra(known))
+    if {"symbols", "width"} & set(several):
+        said.append(_on_ratio(known))
+    return said or [_alone(known[0], len(known))]
+
+
+def _groups(runs: Sequence[TrialRun], name: str) -> list[list[TrialRun]]:
+    """Runs that differ in one dimension alone, rising in it; only where there are several."""
+    others = ("symbols", "width", "length", "extra", "tied", "lr", "seed")
+    found: dict[Any, list[TrialRun]] = {}
+    for run in runs:
+        key = tuple(getattr(run, other) for other in others if other != name)
+        found.setdefault(key, []).append(run)
+    ranked = [sorted(group, key=lambda run: getattr(run, name)) for group in found.values()]
+    return [group for group in ranked if len(group) > 1]
+
+
+def _on_lengths(runs: Sequence[TrialRun]) -> list[str]:
+    """The shortest and the longest sequences, where they differ most; then both at the same number
+    of independent sequences."""
+    group = max(
+        _groups(runs, "length"), key=lambda g: abs(g[0].accuracy - g[-1].accuracy), default=[]
+    )
+    if not group:
+        return []
+    short, long = group[0], group[-1]
+    where = _where(short, runs, ("length",))
+    return [
+        f"{where}{_capital(worded('length', short.length), where)} gets {percent(short.accuracy)} of "
+        f"{short.symbols:,} symbols right{_seen(short)}, {worded('length', long.length)} "
+        f"{percent(long.accuracy)}{_seen(long)}.",
+        _at_equal_draws(short, long),
+    ]
+
+
+def _capital(words: str, before: str) -> str:
+    return words if before else words[:1].upper() + words[1:]
+
+
+def _where(run: TrialRun, runs: Sequence[TrialRun], without: tuple[str, ...]) -> str:
+    """Which of the settings that vary, as the start of a sentence."""
+    several = [n for n in varied(runs) if n not in (*without, "symbols")]
+    told = ", ".join(worded(name, getattr(run, name)) for name in several)
+    return f"At {told}: " if told else ""
+
+
+def _seen(run: TrialRun) -> str:
+    """After how much data."""
+    each = per_symbol(run)
+    if not math.isfinite(each):
+        return ""
+    return f" after {each:,.3g} independent sequence{'' if each == 1 else 's'} of each"
+
+
+def _at_equal_draws(short: TrialRun, long: TrialRun) -> str:
+    """Both after as many independent sequences, on the batches of their training."""
+    draws = min(sequences_of(short), sequences_of(long))
+    if not math.isfinite(draws) or sequences_of(short) == sequences_of(long):
+        return ""
+    values_ = [accuracy_at(run, draws) for run in (short, long)]
+    if not all(map(math.isfinite, values_)):
+        return ""
+    one, other = values_
+    if abs(one - other) < _SAME:
+        said = f"both lengths are at about {percent(other)}"
+    else:
+        said = (
+            f"{worded('length', short.length)} is at {percent(one)}, "
+            f"{worded('length', long.length)} at {percent(other)}"
+        )
+    return f"After as many independent sequences, {draws:,.0f}, {said}."
+
+
+def accuracy_at(run: TrialRun, draws: float) -> float:
+    """The share of right predictions in the batches once so many independent sequences were seen,
+    between two logged steps on a straight line; NaN before the first of them."""
+    at, known = (np.asarray(run.curves.get(n, ()), float) for n in ("sequences", "accuracy"))
+    good = np.isfinite(at) & np.isfinite(known) if len(at) == len(known) else np.zeros(0, bool)
+    if not good.any() or draws < at[good][0]:
+        return math.nan
+    return float(np.interp(draws, at[good], known[good]))
+
+
+def _on_extra(runs: Sequence[TrialRun]) -> str:
+    """Accuracies with more and more classes that never occur."""
+    group = max(_groups(runs, "extra"), key=len, default=[])
+    if not group:
+        return ""
+    numbers = listed([f"{run.extra:,}" for run in group])
+    shares = listed([percent(run.accuracy) for run in group])
+    where = _where(group[0], runs, ("extra",))
+    return f"{where}With {numbers} never-correct classes {shares} of the symbols are right."
+
+
+def _on_ratio(runs: Sequence[TrialRun]) -> str:
+    """The ends of V/d, and how often a symbol was drawn there."""
+    lengths = values(runs, "length")
+    same = [run for run in runs if run.length == lengths[0]]
+    low, high = min(same, key=ratio), max(same, key=ratio)
+    if ratio(low) == ratio(high):
+        return ""
+    where = f"At {worded('length', lengths[0])} a" if len(lengths) > 1 else "A"
+    return (
+        f"{where} V/d of {ratio(low):,.3g} ends with {percent(low.accuracy)} of the symbols right"
+        f"{_seen(low)}, one of {ratio(high):,.3g} with {percent(high.accuracy)}{_seen(high)}."
+    )
+
+
+def ratio(run: TrialRun) -> float:
+    """V/d: rows of the head for each of its columns."""
+    return ((run.symbols or 0) + (run.extra or 0)) / (run.width or 1)
+
+
+def _alone(run: TrialRun, many: int) -> str:
+    best = f"The first of {many} runs: " if many > 1 else ""
+    return (
+        f"{best}{percent(run.accuracy)} of {run.symbols:,} symbols right at width {run.width:,} "
+        f"and length {run.length:,}{_seen(run)}."
+    )
+
+
+# What to beware of.
+
+
+def cautions(result: TrialsReport) -> list[str]:
+    """What to read before the numbers."""
+    return [*_lost(result), *_rotations(result)]
+
+
+def _lost(result: TrialsReport) -> list[str]:
+    """Runs that have failed, each reason once."""
+    reasons: dict[str, list[TrialRun]] = {}
+    for run in result.trials:
+        if run.state == FAILED:
+            reasons.setdefault(run.reason or "No reason was given.", []).append(run)
+    return [
+        f"{len(runs)} of {len(result.trials)} runs failed: {reason}"
+        for reason, runs in reasons.items()
+    ]
+
+
+def _rotations(result: TrialsReport) -> list[str]:
+    """Copies that a model cannot tell apart teach what one of them does."""
+    alike = result.experiment != RANKS and result.settings.get("preset") != "nano-gpt2"
+    if not alike or result.settings.get("layers") == 0 or max(values(result.trials, "length")) < 2:
+        return []
+    return [
+        "Of the architectures only nano GPT-2 can tell the copies of a symbol apart; with the "
+        "others all positions of a sequence have the same logits."
+    ]
