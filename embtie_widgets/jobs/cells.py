@@ -4,16 +4,15 @@ Who carries them out elsewhere takes the same tasks and tells the same listener.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from embtie_widgets.errors import EmbtieError, Interrupted
-from embtie_widgets.jobs.course import Course
 from embtie_widgets.jobs.held_loss import held_loss
 from embtie_widgets.jobs.runner import told
 from embtie_widgets.jobs.training_runs import Paced, Watch, run_folder, run_of
 from embtie_widgets.progress import Progress, silent
-from embtie_widgets.requests.centering import Cell
 from embtie_widgets.training.corpus import Corpus
 from embtie_widgets.training.run_store import RunStore
 from embtie_widgets.training.runs import RunSpec
@@ -22,13 +21,19 @@ HERE = "this machine"
 _TOLD_SECONDS = 0.25
 
 
+Measure = Callable[[RunSpec, RunStore, Corpus, Progress], Any]
+"""Says how a finished run does on what is held out, and keeps that in its manifest."""
+
+
 @dataclass(frozen=True)
 class CellTask:
-    """One run to be carried out: the `number` of its cell in the request, and its recipe."""
+    """One run to be carried out: the `number` of its cell in the request, what the request says of
+    it (a `Cell` of output centering, a `Trial` of the bottleneck), and its recipe."""
 
     number: int
-    cell: Cell
+    cell: Any
     spec: RunSpec
+    measure: Measure = held_loss
 
 
 class Listener(Protocol):
@@ -55,12 +60,11 @@ def here(
 ) -> None:
     """Carry the cells out in this process.  One that fails leaves the others be; what breaks the
     work off from outside ends it."""
-    course = Course(progress, len(tasks))
     for task in tasks:
         listener.started(task.number, HERE)
         store, error = None, None
         try:
-            store = carry_out(task, corpus, held, course, _watch(task.number, listener))
+            store = carry_out(task, corpus, held, progress, _watch(task.number, listener))
         except Interrupted:
             raise
         except Exception as fault:
@@ -75,13 +79,13 @@ def carry_out(
     progress: Progress = silent,
     watch: Watch | None = None,
 ) -> RunStore:
-    """The finished run of one cell, its loss on the text held out in its manifest."""
+    """The finished run of one cell, how it does on what is held out in its manifest."""
     begun, fresh = time.monotonic(), not run_folder(task.spec, corpus).exists()
     store = run_of(task.spec, corpus, progress, watch)
     if fresh:  # of a run that went on nobody knows how long its beginning took
         manifest, seconds = store.manifest, round(time.monotonic() - begun, 3)
         store.set_state(manifest["state"], manifest["done"], seconds=seconds)
-    held_loss(task.spec, store, held, progress)
+    task.measure(task.spec, store, held, progress)
     return store
 
 

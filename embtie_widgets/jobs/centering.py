@@ -5,12 +5,8 @@ the kernel too, is taken from there, and a further learning rate costs no more t
 """
 
 import math
-from collections import Counter
-from dataclasses import replace
 from typing import Any
 
-from embtie_widgets.errors import EmbtieError
-from embtie_widgets.jobs import cells
 from embtie_widgets.jobs.cache import entry_key, kept_or_made, recall
 from embtie_widgets.jobs.cells import CellTask
 from embtie_widgets.jobs.centering_cost import work_of
@@ -23,30 +19,19 @@ from embtie_widgets.jobs.centering_report import (
     run_of_cell,
     sensitivities,
 )
-from embtie_widgets.jobs.estimate import timed
+from embtie_widgets.jobs.estimate import Work
 from embtie_widgets.jobs.held_loss import known_loss, too_short
-from embtie_widgets.jobs.places import HERE, Place, place
+from embtie_widgets.jobs.places import Place, place
+from embtie_widgets.jobs.sweep import Sweep, Texts
 from embtie_widgets.jobs.training_plan import Plan, open_plan
-from embtie_widgets.jobs.training_runs import Pictures
-from embtie_widgets.progress import Progress, hand_on, silent
+from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import CenteringRequest
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.requests.training import OWN_TOKENIZER, TRAIN_TOKENIZER
-from embtie_widgets.results.centering import (
-    DIVERGED,
-    DONE,
-    FAILED,
-    RUNNING,
-    WAITING,
-    CenteringReport,
-    CenteringRun,
-    Effect,
-)
+from embtie_widgets.results.centering import FAILED, CenteringReport, CenteringRun, Effect
 from embtie_widgets.training.run_store import RunStore
 
 _OURS = (OWN_TOKENIZER, TRAIN_TOKENIZER)  # those that need no download
-_FOUND = "found from earlier runs"
-_SMALLER = "Choose a smaller size, batch, length or vocabulary."
 
 
 def run_centering(request: CenteringRequest, progress: Progress = silent) -> CenteringReport:
@@ -80,130 +65,74 @@ def _is_whole(report: CenteringReport) -> bool:
     return not any(run.state == FAILED for run in report.runs)
 
 
-class _Sweep:
-    """The report as it grows; told of each cell how it comes along.
-
-    missing  the tasks of cells that no earlier request has carried out
-    """
+class _Sweep(Sweep[CenteringReport]):
+    """The runs of output centering."""
 
     def __init__(
         self, request: CenteringRequest, plan: Plan, place: Place, progress: Progress = silent
     ) -> None:
-        self._request, self._plan, self._place = request, plan, place
-        self._progress = progress
-        self._tasks = tasks_of(request, plan)
-        self._runs = [run_of_cell(task.cell, state=WAITING) for task in self._tasks]
+        self._request, self._plan = request, plan
         self._effects: tuple[Effect, ...] = ()
         self._notes = [note for note in (too_short(plan.held, request.length),) if note]
-        self._where: dict[int, str] = {}
-        self._errors: list[tuple[str, str]] = []
-        self._show = Pictures(progress, lambda _number: self._so_far())
         self._initial_loss = math.log(len(plan.rows.tokens) + request.extra_rows)
-        self.missing = [task for task in self._tasks if not self._is_known(task)]
+        super().__init__(tasks_of(request, plan), place, progress)
 
     def carried_out(self) -> CenteringReport:
-        """All cells."""
-        if self.missing:
-            if len(self.missing) < len(self._tasks):
-                hand_on(self._progress, self._so_far())  # else what is on the page says more
-            self._carry_out()
-            self._raise_if_none()
-        self._effects = effects_of(
-            self._request, self._plan, self._tasks, self._runs, self._progress
-        )
-        return self._so_far(whole=True)
+        """All cells, and what taking the mean off does to some."""
+        super().carried_out()
+        self._effects = effects_of(self._request, self._plan, self.tasks, self.runs, self.progress)
+        return self.report()
 
-    def started(self, number: int, where: str) -> None:
-        """A cell is under way."""
-        self._where[number] = where
-        cell, steps = self._tasks[number].cell, self._request.steps
-        self._runs[number] = run_of_cell(cell, state=RUNNING, of=steps, about={"where": where})
-        self._show(number)
+    def run_of(self, task: CellTask, **known: Any) -> CenteringRun:
+        """By its cell."""
+        return run_of_cell(task.cell, **known)
 
-    def grown(self, number: int, rows: list[dict[str, Any]], done: int) -> None:
-        """A cell has come so far."""
-        self._runs[number] = replace(self._runs[number], step=done, **known_of(rows))
-        self._show(number)
+    def grown_of(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """Curves, and the numbers at their end."""
+        return known_of(rows)
 
-    def ended(self, number: int, store: RunStore | None, error: EmbtieError | None) -> None:
-        """A cell has come to its end, or failed."""
-        if store is None:
-            error = error or EmbtieError("Nothing is known of this run.", "Run it again.")
-            self._errors.append((error.message, error.hint))
-            self._runs[number] = replace(self._runs[number], state=FAILED, reason=str(error))
-        else:
-            self._take(self._tasks[number], store, self._where.get(number, ""))
-        hand_on(self._progress, self._so_far())
-
-    def _carry_out(self) -> None:
-        plan, progress = self._plan, self._progress
-        if self._place.kind == HERE:
-            here = (self.missing, plan.corpus, plan.held, self, progress)
-            timed(
-                work_of(self._request),
-                lambda: cells.here(*here),
-                hint=_SMALLER,
-                tells=self._all_trained,
-            )
-            return
-        from embtie_widgets.jobs.cluster import on_cluster  # slow to import
-
-        on_cluster(self.missing, plan.corpus, plan.held, self, progress, self._place)
-
-    def _all_trained(self) -> bool:
-        """Whether all of the work was done just now, and to its end."""
-        whole = all(run.state == DONE for run in self._runs)
-        return whole and len(self.missing) == len(self._tasks)
-
-    def _raise_if_none(self) -> None:
-        """The error itself, where every cell has failed, and all with the same."""
-        if all(run.state == FAILED for run in self._runs) and len(set(self._errors)) == 1:
-            raise EmbtieError(*self._errors[0])
-
-    def _is_known(self, task: CellTask) -> bool:
-        self._progress("looking for finished runs", task.number, len(self._tasks))
-        known = recalled(task, self._plan)
-        if known is not None:
-            self._runs[task.number] = known
-            return True
+    def known(self, task: CellTask) -> CenteringRun | None:
+        """As its numbers were kept, or its run."""
+        kept = recalled(task, self._plan)
+        if kept is not None:
+            return kept
         store = self._plan.known(task.spec)
         if store is None or (known_loss(store, self._plan.held) is None and not self._notes):
-            return False
-        self._take(task, store)
-        return True
+            return None
+        return self.finished(task, store, "")
 
-    def _take(self, task: CellTask, store: RunStore, where: str = "") -> None:
+    def finished(self, task: CellTask, store: RunStore, where: str) -> CenteringRun:
+        """Its numbers are kept by themselves: they are small, and its run may be removed."""
         loss = known_loss(store, self._plan.held)
         run = finished_run(task.cell, store, loss, self._initial_loss, where)
         remember(task, self._plan, run)
-        self._runs[task.number] = run
+        return run
 
-    def _so_far(self, whole: bool = False) -> CenteringReport:
+    def texts(self, task: CellTask) -> Texts:
+        """The same for every cell."""
+        return self._plan.corpus, self._plan.held
+
+    def work(self) -> Work | None:
+        """Of all cells."""
+        return work_of(self._request)
+
+    def report(self, progress: str = "") -> CenteringReport:
+        """With the sensitivities of what is known."""
         return CenteringReport(
-            runs=tuple(self._runs),
-            sensitivity=sensitivities(self._runs, lambda _size: self._initial_loss),
+            runs=tuple(self.runs),
+            sensitivity=sensitivities(self.runs, lambda _size: self._initial_loss),
             effects=self._effects,
             initial_loss=self._initial_loss,
             notes=tuple(self._notes),
             settings={
                 **self._request.to_dict(),
-                "ran on": self._place.words if self.missing else _FOUND,
+                "ran on": self.ran_on,
                 "rows of tokens": len(self._plan.rows.tokens),
                 "cached": not self.missing,
             },
             hashes=self._plan.hashes,
-            progress="" if whole else _counted(self._runs),
+            progress=progress,
         )
-
-
-def _counted(runs: list[CenteringRun]) -> str:
-    """How far a sweep is, in words."""
-    states = Counter(run.state for run in runs)
-    ended = states[DONE] + states[DIVERGED] + states[FAILED]
-    going = [run for run in runs if run.state == RUNNING]
-    words = [f"{ended:,} of {len(runs):,} runs"]
-    words += [f"{run.line} at {run.lr:g}: {run.step:,} of {run.of:,} steps" for run in going[:1]]
-    return ", ".join(words) if len(going) < 2 else f"{words[0]}, {len(going):,} under way"
 
 
 def _file(request: CenteringRequest, progress: Progress) -> CenteringReport:

@@ -24,7 +24,6 @@ from embtie_widgets.jobs.cluster_local import local_workers
 from embtie_widgets.jobs.cluster_parcels import Refusal, pack_texts, unpack_run
 from embtie_widgets.jobs.cluster_versions import check_versions
 from embtie_widgets.jobs.cluster_worker import TOPIC, names_of, train_cell
-from embtie_widgets.jobs.held_loss import held_loss
 from embtie_widgets.jobs.places import LOCAL, Place
 from embtie_widgets.jobs.runner import told
 from embtie_widgets.jobs.training_runs import finished, runs_folder
@@ -189,7 +188,7 @@ class _Sweep:
             if store is None:
                 missing.append(task)
                 continue
-            held_loss(task.spec, store, held, self._progress)
+            task.measure(task.spec, store, held, self._progress)
             self._listener.started(task.number, HERE)
             self._ended_steps += task.spec.config.steps
             self._listener.ended(task.number, store, None)

@@ -10,6 +10,7 @@ import zipfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -20,6 +21,7 @@ from embtie_widgets.progress import Progress
 from embtie_widgets.training.corpus import Corpus, Ids
 from embtie_widgets.training.run_store import RESUME, RunStore
 from embtie_widgets.training.runs import RunSpec
+from embtie_widgets.training.spamlang import SpamLang
 
 _KEY = re.compile(r"[0-9a-f]{40}")
 
@@ -46,6 +48,8 @@ def pack_texts(corpus: Corpus, held: Corpus) -> bytes:
     for name, text in (("corpus", corpus), ("held", held)):
         arrays[f"{name}/ids"] = _narrow(text.ids)
         arrays[f"{name}/name"] = np.array(text.name)
+        if isinstance(text, SpamLang):
+            arrays[f"{name}/symbols"] = np.array(text.symbols)
         if text.tokenizer is not None:
             arrays[f"{name}/tokenizer"] = np.array(text.tokenizer.to_str())
     packed = io.BytesIO()
@@ -58,13 +62,16 @@ def open_texts(packed: bytes) -> tuple[Corpus, Corpus]:
     """What `pack_texts` packed; those opened last are at hand."""
     with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
-    found = []
-    for name in ("corpus", "held"):
-        known = arrays.get(f"{name}/tokenizer")
-        tokenizer = None if known is None else Tokenizer.from_str(str(known))
-        ids = arrays[f"{name}/ids"].astype(np.int64)
-        found.append(Corpus(ids, tokenizer, str(arrays[f"{name}/name"])))
-    return found[0], found[1]
+    return _opened("corpus", arrays), _opened("held", arrays)
+
+
+def _opened(name: str, arrays: dict[str, Any]) -> Corpus:
+    if f"{name}/symbols" in arrays:
+        return SpamLang(int(arrays[f"{name}/symbols"]))
+    known = arrays.get(f"{name}/tokenizer")
+    tokenizer = None if known is None else Tokenizer.from_str(str(known))
+    ids = arrays[f"{name}/ids"].astype(np.int64)
+    return Corpus(ids, tokenizer, str(arrays[f"{name}/name"]))
 
 
 def pack_run(key: str, store: RunStore) -> Parcel:

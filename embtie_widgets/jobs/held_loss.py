@@ -1,4 +1,5 @@
-"""The loss of a trained run on the text held out, measured once and kept in its manifest."""
+"""The loss of a trained run on the text held out, and the share of its predictions that are right
+there: measured once and kept in its manifest."""
 
 import math
 from contextlib import nullcontext
@@ -9,7 +10,7 @@ import torch
 from embtie_widgets.machine import pick_device
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.training.corpus import Corpus
-from embtie_widgets.training.engine import held_out_loss
+from embtie_widgets.training.engine import held_out
 from embtie_widgets.training.run_store import RunStore
 from embtie_widgets.training.runs import RunSpec, load_trained
 
@@ -37,6 +38,12 @@ def known_loss(store: RunStore, held: Corpus) -> float | None:
     return kept if isinstance(kept, float) else None
 
 
+def known_accuracy(store: RunStore, held: Corpus) -> float | None:
+    """The share of right predictions that a measurement of the loss has left."""
+    kept = store.manifest.get(_key(held, "accuracy"))
+    return kept if isinstance(kept, float) else None
+
+
 def too_short(held: Corpus, length: int) -> str:
     """Why there is no loss, in words; "" where there is one."""
     if len(held.ids) > length:
@@ -52,15 +59,16 @@ def _measured(spec: RunSpec, store: RunStore, held: Corpus, progress: Progress) 
     config, manifest = spec.config, store.manifest
     model = load_trained(store).to(pick_device(config.device)).eval()
     with _cast(manifest["settings"].get("precision"), model.device):
-        loss = held_out_loss(
+        found = held_out(
             model,
             Corpus(held.ids[: max(_HELD_TOKENS, config.length) + 1]),
             max(1, _AT_ONCE // config.length),
             config.length,
             spec.interventions,
         )
-    store.set_state(manifest["state"], manifest["done"], **{_key(held): loss})
-    return loss
+    numbers = {_key(held): found.loss, _key(held, "accuracy"): found.accuracy}
+    store.set_state(manifest["state"], manifest["done"], **numbers)
+    return found.loss
 
 
 def _cast(precision: Any, device: torch.device) -> Any:
@@ -69,5 +77,5 @@ def _cast(precision: Any, device: torch.device) -> Any:
     return torch.autocast(device.type, torch.bfloat16) if mixed else nullcontext()
 
 
-def _key(held: Corpus) -> str:
-    return f"held_loss {held.sha256[:16]}"
+def _key(held: Corpus, what: str = "loss") -> str:
+    return f"held_{what} {held.sha256[:16]}"

@@ -16,7 +16,7 @@ from embtie_widgets.sources.permission import is_served
 
 VARIABLE = "EMBTIE_CLUSTER"
 HERE, LOCAL, CLUSTER = "here", "local", "cluster"
-SPREAD_KINDS = ("centering",)
+SPREAD_KINDS = ("bottleneck-trials", "centering")
 """The kinds of request that are made of runs which can be spread over workers."""
 MOST_WORKERS = 256
 _LOCAL = re.compile(r"local(?::([0-9]{1,4}))?", re.ASCII)

@@ -46,22 +46,45 @@ def training_work(
     rows = rows_of(request)
     if rows is None:
         return None
-    rows += extra_rows
-    layers, width, inner = SIZES[size]
+    return work_of_runs(
+        request.device,
+        rows=rows + extra_rows,
+        shape=SIZES[size],
+        batch=request.batch,
+        length=request.length,
+        steps=request.steps,
+        tied=tied,
+        untied=untied,
+    )
+
+
+def work_of_runs(
+    device: str,
+    *,
+    rows: int,
+    shape: tuple[int, int, int],
+    batch: int,
+    length: int,
+    steps: int,
+    tied: int,
+    untied: int,
+) -> Work:
+    """So many tied and untied runs of one `shape`: layers, width, and width inside the MLP."""
+    layers, width, inner = shape
     body = layers * width * (4 * width + 3 * inner)
-    tokens, matrix = request.batch * request.length, rows * width
+    tokens, matrix = batch * length, rows * width
     runs, matrices = tied + untied, tied + 2 * untied
-    read = matrix + body + 2 * layers * request.length * width
+    read = matrix + body + 2 * layers * length * width
     step = tokens * (3.0 * read + _PASSES * rows)
     updates = _UPDATE * (matrices * matrix + runs * body)
     weights = (2 if untied else 1) * matrix + body
     states = _STATES * layers * width * tokens
     return Work(
         _KIND,
-        request.device,
-        operations=request.steps * (runs * step + updates),
+        device,
+        operations=steps * (runs * step + updates),
         bytes=4 * (_LOGITS * tokens * rows + states) + _WEIGHT_BYTES * weights,
-        seconds=runs * (_BEGIN_SECONDS + _STEP_SECONDS * request.steps),
+        seconds=runs * (_BEGIN_SECONDS + _STEP_SECONDS * steps),
     )
 
 

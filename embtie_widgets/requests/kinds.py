@@ -19,6 +19,7 @@ from embtie_widgets.requests.norms import NormFrequencyRequest
 from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.request import Request
 from embtie_widgets.requests.scaling import ScalingRequest
+from embtie_widgets.requests.trials import BottleneckTrialsRequest
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,12 @@ KINDS: dict[str, Kind] = {
             estimate="embtie_widgets.jobs.align_cost:estimate_align",
             page="embtie_widgets.charts.files:alignment_page",
             text="embtie_widgets.cli.run:describe",
+        ),
+        Kind(
+            BottleneckTrialsRequest,
+            run="embtie_widgets.jobs.trials:run_trials",
+            look="embtie_widgets.jobs.trials:look_up",
+            estimate="embtie_widgets.jobs.trials_cost:estimate_trials",
         ),
         Kind(
             CenteringRequest,

@@ -12,7 +12,7 @@ EXPERIMENTS = ("ranks", "spamlang")
 FULL = "full"
 RANKED = ("factorised", "backward")  # the ways that have a rank
 WAYS = (FULL, *RANKED, "head-update")
-BUDGETS = ("sequences", "positions", "per symbol")
+SEQUENCES, POSITIONS, PER_SYMBOL = BUDGETS = ("sequences", "positions", "per symbol")
 MOST_TRIALS, MOST_CHOICES = 200, 16
 
 
@@ -35,6 +35,26 @@ class Trial:
     width: int | None = None
     length: int | None = None
     extra: int | None = None
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The data of a run of SpamLang: `batch` independent sequences of `length` predicted positions
+    in each of `steps` steps."""
+
+    steps: int
+    batch: int
+    length: int
+
+    @property
+    def sequences(self) -> int:
+        """All of them."""
+        return self.steps * self.batch
+
+    @property
+    def positions(self) -> int:
+        """Of all sequences."""
+        return self.sequences * self.length
 
 
 @dataclass(frozen=True)
@@ -106,6 +126,15 @@ class BottleneckTrialsRequest(TrainingRequest):
     def trials(self) -> tuple[Trial, ...]:
         """Every run once."""
         return self._ranked if self.experiment == "ranks" else self._repeated
+
+    def draws(self, trial: Trial) -> Draws:
+        """The data of a run of SpamLang: `amount`, in about `steps` steps; with fewer sequences
+        than steps, in as many as there are sequences."""
+        symbols, length = trial.symbols or 1, trial.length or 1
+        counted = {POSITIONS: self.amount / length, PER_SYMBOL: self.amount * symbols}
+        sequences = max(1, round(counted.get(self.budget, self.amount)))
+        batch = max(1, round(sequences / self.steps))
+        return Draws(max(1, round(sequences / batch)), batch, length)
 
     @property
     def _ranked(self) -> tuple[Trial, ...]:

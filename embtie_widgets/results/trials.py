@@ -38,7 +38,9 @@ class TrialRun:
     curves    name to (n,), names and meanings in CURVES
     step, of  steps done, and of how many
     reason    why it failed, in words
-    about     what else is known: parameters, V / d, rank of the head, sequences per symbol, ...
+    about     what else is known: width, vocabulary (rows of the head), parameters, device, seconds,
+              where; of SpamLang also sequences, positions, sequences_per_symbol, first_accuracy,
+              later_accuracy, asked
     """
 
     way: str
@@ -59,6 +61,16 @@ class TrialRun:
     reason: str = ""
     about: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def line(self) -> str:
+        """What is the same along a line of learning rates and seeds."""
+        tying = "tied" if self.tied else "untied"
+        if self.symbols is None:
+            rank = "" if self.rank is None else f" of rank {self.rank:,}"
+            return f"{tying} {self.way}{rank}"
+        beside = f", {self.extra:,} classes beside" if self.extra else ""
+        return f"{tying} {self.symbols:,} symbols{beside}, width {self.width}, length {self.length}"
+
 
 @storable
 @dataclass(frozen=True)
@@ -66,8 +78,9 @@ class TrialsReport:
     """What comes of a `BottleneckTrialsRequest`.
 
     trials    in the order of the request
-    excess    for "ranks": line of the table to the loss above that of the full head with the same
-              seed, mean and 95 % interval over seeds (None with one seed)
+    excess    for "ranks": of each way and rank, tying and rate the loss above that of the full head
+              with the same seed: "way", "rank", "tied", "lr", "mean", "interval" (95 % over seeds,
+              None with one) and "seeds"
     progress  "" for a whole result, else how far it has come
     """
 

@@ -14,7 +14,7 @@ position, can.
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -23,14 +23,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from embtie_widgets.errors import EmbtieError
 from embtie_widgets.progress import Progress, silent
+from embtie_widgets.requests.trials import Draws
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Batches, Corpus
 from embtie_widgets.training.interventions import Intervention
 from embtie_widgets.training.presets import shaped
 
-POSITIONS, SEQUENCES, PER_SYMBOL = "positions", "sequences", "per symbol"
 _LOGITS = 2**24  # held at once where every symbol is asked for
 _ASKED = 2**28  # logits at most for the positions after the first
 
@@ -53,10 +52,10 @@ class SpamLang(Corpus):
 
     def batches(self, batch: int, length: int, seed: int) -> Batches:
         """Draws of the symbols, independent of each other."""
-        return _Draws(self.symbols, batch, length, seed)
+        return _Batches(self.symbols, batch, length, seed)
 
 
-class _Draws:
+class _Batches:
     def __init__(self, symbols: int, batch: int, length: int, seed: int) -> None:
         self._symbols, self._batch, self._length, self._seed = symbols, batch, length, seed
 
@@ -70,54 +69,18 @@ def _repeated(symbols: Tensor, length: int) -> Tensor:
     return symbols[:, None].repeat(1, length + 1)
 
 
-@dataclass(frozen=True)
-class Amount:
-    """How many steps a run has, and how many independent sequences each of them draws."""
-
-    steps: int
-    batch: int
-
-    @property
-    def sequences(self) -> int:
-        """All of them."""
-        return self.steps * self.batch
-
-
-def amount_of(budget: str, amount: int, symbols: int, length: int, steps: int) -> Amount:
-    """An amount of data in about so many steps, so that runs of one amount differ in their batches.
-
-    `amount` counts what `budget` says: predicted positions, of which a sequence has `length`,
-    independent sequences, or such of each symbol.  With fewer sequences than steps there are as
-    many steps as sequences.
-    """
-    counted = {POSITIONS: amount / length, SEQUENCES: amount, PER_SYMBOL: amount * symbols}
-    if budget not in counted:
-        raise EmbtieError(
-            f"There is no budget {budget!r}; known are {', '.join(counted)}.", "Choose one of them."
-        )
-    sequences = max(1, round(counted[budget]))
-    batch = max(1, round(sequences / steps))
-    return Amount(max(1, round(sequences / batch)), batch)
-
-
 def spam_config(
-    config: TrainingConfig,
-    amount: Amount,
-    preset: str,
-    rows: int,
-    length: int,
-    layers: int,
-    width: int,
+    config: TrainingConfig, draws: Draws, preset: str, rows: int, layers: int, width: int
 ) -> TrainingConfig:
     """The recipe `config` for a model of so many `rows`: symbols, and classes that never occur."""
     return replace(
         config,
-        model=shaped(preset, rows, length, layers, width),
-        steps=amount.steps,
-        batch=amount.batch,
-        length=length,
-        warmup=min(config.warmup, amount.steps // 4),
-        log_every=max(1, min(config.log_every, amount.steps // 50)),
+        model=shaped(preset, rows, draws.length, layers, width),
+        steps=draws.steps,
+        batch=draws.batch,
+        length=draws.length,
+        warmup=min(config.warmup, draws.steps // 4),
+        log_every=max(1, min(config.log_every, draws.steps // 50)),
     )
 
 

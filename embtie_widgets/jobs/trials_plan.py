@@ -1,0 +1,121 @@
+"""From a BottleneckTrialsRequest to the recipe of each of its runs.
+
+Equal trials of different requests get equal recipes, and so are the same run.
+"""
+
+from dataclasses import replace
+
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.cells import CellTask
+from embtie_widgets.jobs.training_plan import TIED, UNTIED, Plan, open_plan
+from embtie_widgets.jobs.trials_held import spam_held
+from embtie_widgets.progress import Progress, silent
+from embtie_widgets.requests import BottleneckTrialsRequest
+from embtie_widgets.requests.trials import Trial
+from embtie_widgets.sources.permission import is_served
+from embtie_widgets.training.config import TrainingConfig
+from embtie_widgets.training.head_ways import head_plugs
+from embtie_widgets.training.presets import preset
+from embtie_widgets.training.runs import RunSpec
+from embtie_widgets.training.spamlang import SpamLang, spam_config
+from embtie_widgets.training.trial_recorder import TrialRecorder
+
+RANKS, SPAMLANG = "ranks", "spamlang"
+SERVED_STEPS, SERVED_LOGITS = 20_000, 2**24
+
+
+def plan_of(request: BottleneckTrialsRequest, progress: Progress = silent) -> Plan | None:
+    """The text and what is known of it; None for SpamLang, which needs none."""
+    return open_plan(request, progress) if request.experiment == RANKS else None
+
+
+def tasks_of(request: BottleneckTrialsRequest, plan: Plan | None) -> list[CellTask]:
+    """Every trial with its recipe, in the order of the request."""
+    return [
+        CellTask(number, one, spam_spec(request, one), spam_held)
+        if plan is None
+        else CellTask(number, one, rank_spec(request, plan, one))
+        for number, one in enumerate(request.trials)
+    ]
+
+
+def rank_spec(request: BottleneckTrialsRequest, plan: Plan, one: Trial) -> RunSpec:
+    """The recipe of a run on a text.  What records comes first, so that it sees what the head as
+    it is would transmit."""
+    rows = len(plan.rows.tokens)
+    config = replace(
+        plan.config,
+        model=preset(request.preset, rows, request.length, request.size),
+        lr=one.lr,
+        seed=one.seed,
+        checkpoints=(0,),
+    )
+    plugs = head_plugs(one.way, one.rank)
+    return RunSpec(name_of(one), config, one.tied, request.share_start, (TrialRecorder(), *plugs))
+
+
+def spam_spec(request: BottleneckTrialsRequest, one: Trial) -> RunSpec:
+    """The recipe of a run on SpamLang; without weight decay, which would forget a symbol between
+    its few draws."""
+    config = TrainingConfig(
+        lr=one.lr,
+        warmup=request.warmup,
+        seed=one.seed,
+        device=request.device,
+        precision=request.precision,
+        checkpoints=(0,),
+        log_every=request.every,
+        weight_decay=0.0,
+    )
+    rows, draws = rows_of_trial(one), request.draws(one)
+    made = spam_config(config, draws, request.preset, rows, request.layers, one.width or 1)
+    return RunSpec(name_of(one), made, one.tied, request.share_start, (TrialRecorder(draws=True),))
+
+
+def rows_of_trial(one: Trial) -> int:
+    """Of a model of SpamLang: symbols, and classes that never occur."""
+    return (one.symbols or 0) + (one.extra or 0)
+
+
+def language_of(one: Trial) -> SpamLang:
+    """What a run of SpamLang learns."""
+    return SpamLang(one.symbols or 1)
+
+
+def name_of(one: Trial) -> str:
+    """What a run is called while it goes on."""
+    tying = TIED if one.tied else UNTIED
+    if one.symbols is None:
+        rank = "" if one.rank is None else f" {one.rank}"
+        return f"{tying} {one.way}{rank} at {one.lr:g}, seed {one.seed}"
+    beside = f" and {one.extra}" if one.extra else ""
+    return (
+        f"{tying} {one.symbols}{beside} symbols, width {one.width}, length {one.length} at "
+        f"{one.lr:g}, seed {one.seed}"
+    )
+
+
+def refuse_trials_on_page(request: BottleneckTrialsRequest) -> None:
+    """An EmbtieError for what takes a shared page too long, or too much memory."""
+    if not is_served():
+        return
+    steps = request.steps * len(request.trials)
+    if steps > SERVED_STEPS:
+        raise EmbtieError(
+            f"On a shared page an experiment takes at most {SERVED_STEPS:,} steps, all runs "
+            f"together; asked for are {len(request.trials):,} runs of {request.steps:,} steps.",
+            "Choose fewer runs or steps, or run embtie yourself.",
+        )
+    logits = max((_logits(request, one) for one in request.trials), default=0)
+    if logits > SERVED_LOGITS:
+        raise EmbtieError(
+            f"On a shared page a step has at most {SERVED_LOGITS:,} logits; the largest run asked "
+            f"for has {logits:,}: its positions times its classes.",
+            "Choose fewer symbols, a smaller amount or more steps, or run embtie yourself.",
+        )
+
+
+def _logits(request: BottleneckTrialsRequest, one: Trial) -> int:
+    """Of one step of SpamLang; what a text takes is told when it is opened."""
+    draws = request.draws(one)
+    return 0 if one.symbols is None else draws.batch * draws.length * rows_of_trial(one)
