@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from embtie_widgets.panels.scaling import ScalingPanel
     from embtie_widgets.requests import (
         AlignRequest,
+        BottleneckTrialsRequest,
         CenteringRequest,
         CheckpointsRequest,
         CorpusRef,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AlignRequest": "requests",
     "AlignmentPanel": "panels.alignment",
+    "BottleneckTrialsRequest": "requests",
     "CenteringPanel": "panels.centering",
     "CenteringRequest": "requests",
     "CheckpointsPanel": "panels.checkpoints",
@@ -120,6 +122,7 @@ _HOME = {
 __all__ = [
     "AlignRequest",
     "AlignmentPanel",
+    "BottleneckTrialsRequest",
     "CenteringPanel",
     "CenteringRequest",
     "CheckpointsPanel",

@@ -13,6 +13,7 @@ from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import BottleneckTrialsRequest
 from embtie_widgets.requests.trials import Trial
 from embtie_widgets.sources.permission import is_served
+from embtie_widgets.training.bottleneck_recorder import BottleneckRecorder
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.head_ways import head_plugs
 from embtie_widgets.training.presets import preset
@@ -40,8 +41,8 @@ def tasks_of(request: BottleneckTrialsRequest, plan: Plan | None) -> list[CellTa
 
 
 def rank_spec(request: BottleneckTrialsRequest, plan: Plan, one: Trial) -> RunSpec:
-    """The recipe of a run on a text.  What records comes first, so that it sees what the head as
-    it is would transmit."""
+    """The recipe of a run on a text.  What records comes before the way of the head, which may
+    leave no gradient as it was."""
     rows = len(plan.rows.tokens)
     config = replace(
         plan.config,
@@ -51,7 +52,8 @@ def rank_spec(request: BottleneckTrialsRequest, plan: Plan, one: Trial) -> RunSp
         checkpoints=(0,),
     )
     plugs = head_plugs(one.way, one.rank)
-    return RunSpec(name_of(one), config, one.tied, request.share_start, (TrialRecorder(), *plugs))
+    recorders = TrialRecorder(), BottleneckRecorder()
+    return RunSpec(name_of(one), config, one.tied, request.share_start, (*recorders, *plugs))
 
 
 def spam_spec(request: BottleneckTrialsRequest, one: Trial) -> RunSpec:
@@ -69,7 +71,8 @@ def spam_spec(request: BottleneckTrialsRequest, one: Trial) -> RunSpec:
     )
     rows, draws = rows_of_trial(one), request.draws(one)
     made = spam_config(config, draws, request.preset, rows, request.layers, one.width or 1)
-    return RunSpec(name_of(one), made, one.tied, request.share_start, (TrialRecorder(draws=True),))
+    recorders = TrialRecorder(draws=True), BottleneckRecorder()
+    return RunSpec(name_of(one), made, one.tied, request.share_start, recorders)
 
 
 def rows_of_trial(one: Trial) -> int:
