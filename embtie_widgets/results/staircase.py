@@ -24,6 +24,15 @@ MEASURES = {
 }
 """How a signature's similarity agrees with the embeddings'; the last three of order 1 and above."""
 
+EXTRAS = {
+    "answers": "(labels,) the label that each row of the unembedding stands for",
+    "target": "(labels,) the distribution that the anchor's labels were drawn from",
+    "empirical": "(labels,) the labels of the anchor's sequences, counted",
+    "learned": "(labels,) softmax of U times the anchor's row at the end",
+    "attention": "(s, A) share of the attention on each anchor, mean over sequences that hold it",
+}
+"""What is drawn of single tasks, where a report has it; the numbers with it are in its `task`."""
+
 
 @dataclass(frozen=True, eq=False)
 class Signature:
@@ -131,8 +140,7 @@ class StaircaseReport:
     runs      by name
     task      words and numbers on the task or the text: sequences, labels, whether order 0 is
               constant, what solves it, ...
-    extras    arrays of single tasks by name: learned and target label distribution of an anchor,
-              attention by anchor, ...
+    extras    arrays of single tasks, by the names of EXTRAS
     failed, notes, settings, hashes, progress  as everywhere
     """
 
