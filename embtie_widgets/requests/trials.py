@@ -136,6 +136,15 @@ class BottleneckTrialsRequest(TrainingRequest):
         batch = max(1, round(sequences / self.steps))
         return Draws(max(1, round(sequences / batch)), batch, length)
 
+    def sequences(self, one: Trial) -> int:
+        """About how many independent sequences a run of SpamLang sees; its batches round that."""
+        counted = {
+            "positions": self.amount / (one.length or 1),
+            "sequences": self.amount,
+            "per symbol": self.amount * (one.symbols or 1),
+        }
+        return max(1, round(counted[self.budget]))
+
     @property
     def _ranked(self) -> tuple[Trial, ...]:
         return tuple(
