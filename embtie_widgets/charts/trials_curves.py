@@ -222,9 +222,11 @@ def coloured(runs: Sequence[TrialRun]) -> str:
     return next((name for name in _COLOURED if name in several), "length")
 
 
-def charts_of(runs: Sequence[TrialRun]) -> list[tuple[str, list[TrialRun]]]:
-    """Title and runs of each chart: one for every combination of what the colours do not tell, no
-    more than MOST_CHARTS."""
+def charts_of(
+    runs: Sequence[TrialRun], most: int = MOST_CHARTS
+) -> list[tuple[str, list[TrialRun]]]:
+    """Title and runs of each chart: one for every combination of what the colours do not tell, but
+    no more than `most`."""
     by, several = coloured(runs), varied(runs)
     names = [name for name in _CHARTED if name in several and name != by]
     found = []
@@ -233,7 +235,7 @@ def charts_of(runs: Sequence[TrialRun]) -> list[tuple[str, list[TrialRun]]]:
         part = [r for r in runs if all(getattr(r, n) == v for n, v in chosen.items())]
         if part:
             found.append((", ".join(worded(n, v) for n, v in chosen.items()), part))
-    return found[:MOST_CHARTS] or [("", list(runs))]
+    return found[:most] or [("", list(runs))]
 
 
 def _of_data(
@@ -247,17 +249,29 @@ def _of_data(
     said = "%{y:.1%}" if name == "accuracy" else "%{y:.4g} nats"
     hover = f"<b>{words}</b><br>%{{x:,}} {ACROSS[across]}<br>{said}<extra></extra>"
     curve = _trace(words, at, known, look, place, hover)
-    end = run.accuracy if name == "accuracy" else run.loss
-    ended = run.state == DIVERGED
-    if not (run.state == DONE and math.isfinite(end)) and not ended:
-        return [curve]
+    return [curve, *_asked(curve, run, name)]
+
+
+def _asked(curve: _Trace, run: TrialRun, name: str) -> list[_Trace]:
+    """What a run says at its end of every symbol; a cross where it has diverged."""
+    end, ended = run.accuracy if name == "accuracy" else run.loss, run.state == DIVERGED
+    if not ended and not (run.state == DONE and math.isfinite(end)):
+        return []
     level = end if math.isfinite(end) else last(run, name)
-    marker = {"color": look.color, "size": 10, "symbol": "x" if ended else look.symbol}
-    asked = f"<b>{words}</b><br>{'diverged' if ended else 'at the end, every symbol'}: "
     value = percent(level) if name == "accuracy" else f"{level:.4g} nats"
-    point = {"mode": "markers", "marker": marker, "cliponaxis": False}
-    point["hovertemplate"] = f"{asked}{value}<extra></extra>"
-    return [curve, curve | point | {"x": at[-1:], "y": np.array([level])}]
+    asked = f"{'diverged' if ended else 'at the end, every symbol'}: {value}"
+    symbol = "x" if ended else curve["marker"]["symbol"]
+    return [
+        curve
+        | {
+            "x": curve["x"][-1:],
+            "y": np.array([level]),
+            "mode": "markers",
+            "marker": curve["marker"] | {"size": 10, "symbol": symbol},
+            "cliponaxis": False,
+            "hovertemplate": f"<b>{curve['legendgroup']}</b><br>{asked}<extra></extra>",
+        }
+    ]
 
 
 def _line_words(run: TrialRun, runs: Sequence[TrialRun], by: str) -> str:
@@ -287,7 +301,7 @@ def _drawn_symbols(
 
 
 def _legend_only() -> _Trace:
-    """The dotted lines in the legend, in no setting's colour; a trace without any point has none."""
+    """The dotted lines in the legend, in no setting's colour; a trace without points has none."""
     point = {"x": np.array([math.nan]), "y": np.array([math.nan])}
     named = {"name": _DRAWN, "legendgroup": _DRAWN, "mode": "lines", "line": _DOTTED}
     return _nothing(0) | point | named

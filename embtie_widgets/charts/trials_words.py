@@ -25,10 +25,10 @@ from embtie_widgets.results.trials import DIVERGED, FAILED, TrialRun, TrialsRepo
 CHANCE = 0.1
 """Nats: so far apart two runs of one seed may end whatever is done."""
 _SAME = 0.05  # shares of right predictions that differ by less are about the same
-_NAMED = {
-    "factorised": "a factorised head ends at",
-    "backward": "one with the backward pass alone restricted at",
-    "head-update": "one whose own update is cut at",
+_WITH = {
+    "factorised": "with a factorised head",
+    "backward": "with the backward pass alone restricted",
+    "head-update": "with the head's own update cut",
 }
 _ON_RANKS = (
     "The papers disagree on what this means. One holds that what is not transmitted slows "
@@ -77,11 +77,9 @@ def _on_ranks(result: TrialsReport) -> list[str]:
     ranks = sorted({line["rank"] for line in alike} - {None})
     both = [rank for rank in ranks if sum(line["rank"] == rank for line in alike) > 1] or ranks
     told = [line for line in alike if line["rank"] in (None, *both[:1])]
-    of = _of_width(result)
-    named = [f"{_NAMED.get(line['way'], line['way'])} {_amount(line)}" for line in told]
-    at = f"at rank {both[0]:,}{of} " if both else ""
+    at = f", at rank {both[0]:,}{_of_width(result)}" if both else ""
     return [
-        f"Against the full head, {at}{listed(named)}.",
+        f"Held-out loss above that of the full head{at}: {', '.join(map(_amount, told))}.",
         _tied_too(lines, one),
         _on_chance(told),
     ]
@@ -93,10 +91,10 @@ def _of_width(result: TrialsReport) -> str:
 
 
 def _amount(line: dict[str, Any]) -> str:
-    """How far above, in nats, with the interval over seeds where there are several."""
+    """How far above, with the interval over seeds where there are several."""
     pair = line.get("interval")
     ends = f" [{signed(pair[0])}, {signed(pair[1])}]" if pair else ""
-    return f"{signed(line['mean'])} nats{ends}"
+    return f"{signed(line['mean'])} nats{ends} {_WITH.get(line['way'], line['way'])}"
 
 
 def signed(value: float) -> str:
@@ -159,17 +157,16 @@ def _groups(runs: Sequence[TrialRun], name: str) -> list[list[TrialRun]]:
 def _on_lengths(runs: Sequence[TrialRun]) -> list[str]:
     """The shortest and the longest sequences, where they differ most; then both at the same number
     of independent sequences."""
-    group = max(
-        _groups(runs, "length"), key=lambda g: abs(g[0].accuracy - g[-1].accuracy), default=[]
-    )
+    groups = _groups(runs, "length")
+    group = max(groups, key=lambda some: abs(some[0].accuracy - some[-1].accuracy), default=[])
     if not group:
         return []
     short, long = group[0], group[-1]
     where = _where(short, runs, ("length",))
+    first = _capital(worded("length", short.length), where)
     return [
-        f"{where}{_capital(worded('length', short.length), where)} gets {percent(short.accuracy)} of "
-        f"{short.symbols:,} symbols right{_seen(short)}, {worded('length', long.length)} "
-        f"{percent(long.accuracy)}{_seen(long)}.",
+        f"{where}{first} gets {percent(short.accuracy)} of {short.symbols:,} symbols right"
+        f"{_seen(short)}, {worded('length', long.length)} {percent(long.accuracy)}{_seen(long)}.",
         _at_equal_draws(short, long),
     ]
 
