@@ -24,7 +24,7 @@ class ToyTask:
 
     sequences  (n, L) rows of the embedding
     labels     (n,) rows of the unembedding
-    anchors    (A,) rows of the embedding whose signatures are compared: every token
+    anchors    (A,) rows of the embedding whose signatures are compared: every token that occurs
     tokens     name of each row of the embedding
     answers    (classes,) the label that each row of the unembedding stands for, rising
     target     (classes,) the distribution that labels are drawn from, of the operation "anchor"
@@ -64,7 +64,7 @@ def open_task(request: StaircaseRequest) -> ToyTask:
     return ToyTask(
         sequences=sequences,
         labels=labels.astype(np.int64),
-        anchors=np.arange(len(tokens)),
+        anchors=np.unique(sequences),
         tokens=tokens,
         answers=answers.astype(np.int64),
         words=_words(request, len(sequences), free, len(prefix), len(answers)),
