@@ -29,8 +29,8 @@ class StaircaseRequest(Request):
 
     The model: "ffn" without positions, an "attention" layer alone, a small "transformer", or an ffn
     whose embedding is "fixed" to a random projection of the order-1 signature, its scale trained.
-    `activation` "power" is z^`power`.  Entries begin as N(0, d^(-2 `gamma`)), d being the `width`, or
-    how many numbers a matrix inside reads.
+    `activation` "power" is z^`power`.  Entries begin as N(0, d^(-2 `gamma`)), d being the `width`,
+    or how many numbers a matrix inside reads.
 
     `batch` 0 takes all sequences at once.  Embeddings are kept at about `snapshots` epochs,
     spread evenly over their logarithm.  `orders` are those of the signatures; the probe of order 1
