@@ -45,6 +45,24 @@ _NUMBERS = {
 _WHOLE = ("interval", "extra_rows")
 
 
+def tying_chips() -> ChipPicker:
+    """Tied, untied or both."""
+    return ChipPicker(str, {name: _TYING[name] for name in TYING}, None)
+
+
+def rate_chips() -> OneOrSeveral:
+    """One learning rate or several."""
+    chips = {one: (f"{one:g}", f"Train at a highest learning rate of {one:g}") for one in _RATES}
+    others = ("others", "0.002, 0.02", "Highest learning rates; several make a sweep")
+    return OneOrSeveral(ChipPicker(float, chips, others))
+
+
+def seed_chips() -> OneOrSeveral:
+    """One seed or several."""
+    seeds = ("seeds", "0, 1, 2", "Each draws the models' start and the order of the batches")
+    return OneOrSeveral(ChipPicker(int, {}, seeds))
+
+
 class SweepControls:
     """The controls of what the runs of a sweep differ in, and of what they share beside a training.
 
@@ -59,17 +77,11 @@ class SweepControls:
             {name: (method_words(name), _METHOD_HELP[name]) for name in (NONE, *PARTS)},
             ("together", "mu-centering+soft-cap", combined),
         )
-        self.tying = ChipPicker(str, {name: _TYING[name] for name in TYING}, None)
+        self.tying = tying_chips()
         self.sizes = ChipPicker(str, _SIZES, None)
         weights = ("coefficients", "1e-4, 0.1", "λ of μ-loss and z-loss; several make a run each")
         self.coefficients = ChipPicker(float, {}, weights)
-        chips = {
-            one: (f"{one:g}", f"Train at a highest learning rate of {one:g}") for one in _RATES
-        }
-        others = ("others", "0.002, 0.02", "Highest learning rates; several make a sweep")
-        self.rates = OneOrSeveral(ChipPicker(float, chips, others))
-        seeds = ("seeds", "0, 1, 2", "Each draws the models' start and the order of the batches")
-        self.seeds = OneOrSeveral(ChipPicker(int, {}, seeds))
+        self.rates, self.seeds = rate_chips(), seed_chips()
         self.rows = labelled(
             w.ToggleButtons(description="mean row of", options=_ROWS, tooltips=_ROWS_HELP),
             "Whose mean is taken off",
