@@ -21,8 +21,10 @@ MEASURES = {
     "held_out": "Pearson correlation over pairs that the probe was not fitted on, mean over folds",
     "in_sample": "the same over the pairs that it was fitted on: never below order 0's",
     "beyond": "held-out, of a probe orthogonal to ones: what the order adds to the one below",
+    "floor": "held-out, or Pearson without a probe, after the anchors were permuted: chance",
 }
-"""How a signature's similarity agrees with the embeddings'; the last three of order 1 and above."""
+"""How a signature's similarity agrees with the embeddings'; in-sample, held-out and beyond are of
+order 1 and above."""
 
 EXTRAS = {
     "answers": "(labels,) the label that each row of the unembedding stands for",
