@@ -130,18 +130,16 @@ class BottleneckTrialsRequest(TrainingRequest):
     def draws(self, trial: Trial) -> Draws:
         """The data of a run of SpamLang: `amount`, in about `steps` steps; with fewer sequences
         than steps, in as many as there are sequences."""
-        symbols, length = trial.symbols or 1, trial.length or 1
-        counted = {POSITIONS: self.amount / length, PER_SYMBOL: self.amount * symbols}
-        sequences = max(1, round(counted.get(self.budget, self.amount)))
+        sequences = self.sequences(trial)
         batch = max(1, round(sequences / self.steps))
-        return Draws(max(1, round(sequences / batch)), batch, length)
+        return Draws(max(1, round(sequences / batch)), batch, trial.length or 1)
 
     def sequences(self, one: Trial) -> int:
         """About how many independent sequences a run of SpamLang sees; its batches round that."""
         counted = {
-            "positions": self.amount / (one.length or 1),
-            "sequences": self.amount,
-            "per symbol": self.amount * (one.symbols or 1),
+            POSITIONS: self.amount / (one.length or 1),
+            SEQUENCES: self.amount,
+            PER_SYMBOL: self.amount * (one.symbols or 1),
         }
         return max(1, round(counted[self.budget]))
 
