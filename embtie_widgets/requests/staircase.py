@@ -8,7 +8,7 @@ from embtie_widgets.requests import fields
 from embtie_widgets.requests.pair import DEVICES
 from embtie_widgets.requests.request import Request
 
-OPERATIONS = ("sum", "difference", "product", "min-max", "anchor", "parity")
+OPERATIONS = ("sum", "anchored-sum", "difference", "product", "min-max", "anchor", "parity")
 DISTRIBUTIONS = ("uniform", "normal", "poisson", "exponential")
 MODELS = ("ffn", "attention", "transformer", "fixed")
 ACTIVATIONS = ("relu", "gelu", "tanh", "linear", "power")
@@ -21,11 +21,12 @@ class StaircaseRequest(Request):
     probability signatures its embeddings follow.
 
     The task: sequences of `length` tokens from 1 to `tokens` and their label, which is the
-    `operation` on them, plus `offset`, modulo `modulus` (0 for none).  "difference" is absolute;
-    "min-max" begins with one of two anchors that say which; "anchor" is METHODS' task 1, a fixed
-    anchor among context tokens with labels drawn once from `distribution`; "parity" is that of the
-    number of anchors among noise.  All sequences are taken, or `samples` drawn ones where `samples`
-    is not 0.
+    `operation` on them, plus `offset`, modulo `modulus` (0 for none).  "difference" is that of the
+    largest and the smallest; "anchored-sum" adds to the last token, any of them, what anchors
+    before it say, "+1" to a quarter of `tokens`; "min-max" begins with one of two anchors that say
+    which; "anchor" has one anchor before context tokens, and labels drawn once from `distribution`;
+    "parity" is that of how many of a fifth of the tokens occur, the rest being noise.  All
+    sequences are taken, or `samples` drawn ones where `samples` is not 0.
 
     The model: "ffn" without positions, an "attention" layer alone, a small "transformer", or an ffn
     whose embedding is "fixed" to a random projection of the order-1 signature, its scale trained.
@@ -37,10 +38,10 @@ class StaircaseRequest(Request):
     and above is fitted in `probe_steps`, held out in `folds`.
     """
 
-    operation: str = "sum"
-    tokens: int = 20
+    operation: str = "anchored-sum"
+    tokens: int = 32
     length: int = 3
-    modulus: int = 20
+    modulus: int = 32
     offset: int = 0
     distribution: str = "uniform"
     samples: int = 0
@@ -53,7 +54,7 @@ class StaircaseRequest(Request):
     optimiser: str = "adam"
     lr: float = 1e-3
     weight_decay: float = 0.0
-    epochs: int = 1_000
+    epochs: int = 400
     batch: int = 0
     snapshots: int = 40
     orders: tuple[int, ...] = (0, 1)
@@ -84,9 +85,25 @@ class StaircaseRequest(Request):
             fields.number(name, getattr(self, name), 0.0, most)
         object.__setattr__(self, "orders", fields.wholes("orders", self.orders, 0, 2))
         fields.some("orders", self.orders)
-        if not self.samples and self.tokens**self.length > MOST_SEQUENCES:
+        if not self.samples and self.sequences > MOST_SEQUENCES:
             raise EmbtieError(
-                f"{self.tokens} tokens in sequences of {self.length} are "
-                f"{self.tokens**self.length:,} sequences; at most {MOST_SEQUENCES:,} are taken.",
+                f"{self.tokens} tokens in sequences of {self.length} are {self.sequences:,} "
+                f"sequences; at most {MOST_SEQUENCES:,} are taken.",
                 "Give fewer tokens, shorter sequences, or a number of `samples` to draw.",
             )
+
+    @property
+    def anchors(self) -> int:
+        """How many tokens the operation treats apart from the others; 0 where it has none such."""
+        apart = {"anchor": 1, "min-max": 2, "anchored-sum": max(2, self.tokens // 4),
+                 "parity": max(1, self.tokens // 5)}  # fmt: skip
+        return apart.get(self.operation, 0)
+
+    @property
+    def sequences(self) -> int:
+        """How many different ones there are."""
+        tokens, others = self.tokens, self.length - 1
+        if self.operation in ("anchor", "min-max"):
+            return int(self.anchors * tokens**others)
+        first = self.anchors if self.operation == "anchored-sum" else tokens
+        return int(first**others * tokens)

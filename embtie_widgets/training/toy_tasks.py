@@ -1,11 +1,11 @@
 """Toy tasks of the context staircase: all sequences of a few tokens, and the label of each."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests.staircase import StaircaseRequest
@@ -14,8 +14,7 @@ Ids = np.ndarray[Any, np.dtype[np.int64]]
 Vector = np.ndarray[Any, np.dtype[Any]]
 
 _LISTED = 10_000_000  # of so many sequences some are drawn without taking one twice
-_ANCHOR = "anchor"
-_EXTREMES = ("min", "max")
+_BEGUN = ("anchored-sum", "min-max", "anchor")  # the first token is not one of the numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,11 +23,12 @@ class ToyTask:
 
     sequences  (n, L) rows of the embedding
     labels     (n,) rows of the unembedding
-    anchors    (A,) rows of the embedding whose signatures are compared: every token that occurs
+    anchors    (A,) rows of the embedding whose signatures are compared: every token that occurs,
+               of "anchored-sum" the anchors alone
     tokens     name of each row of the embedding
     answers    (classes,) the label that each row of the unembedding stands for, rising
     target     (classes,) the distribution that labels are drawn from, of the operation "anchor"
-    words      what is drawn and how many, for the page
+    words      the rule as a formula, and how many sequences and labels there are
     """
 
     sequences: Ids
@@ -42,16 +42,15 @@ class ToyTask:
 
 def open_task(request: StaircaseRequest) -> ToyTask:
     """The task of a request; the same request gives the same task."""
-    prefix, tokens = _alphabet(request)
-    free = request.length - bool(prefix)
-    if not free:
+    if request.length < 2 and request.operation in _BEGUN:
         raise EmbtieError(
-            f'The operation "{request.operation}" on sequences of one token has nothing to work '
-            "on: its first token says what to do.",
+            f'The operation "{request.operation}" needs sequences of two tokens or more: the last '
+            "is what the first is about.",
             "Set length to 2 or more.",
         )
     rng = np.random.default_rng([request.seed, 0])
-    sequences = _sequences(request.tokens, free, prefix, request.samples, rng)
+    places, tokens = _alphabet(request)
+    sequences = _sequences(places, request.samples, rng)
     target = _distribution(request) if request.operation == "anchor" else None
     if target is None:
         values = _OPERATIONS[request.operation](sequences, request)
@@ -61,57 +60,58 @@ def open_task(request: StaircaseRequest) -> ToyTask:
     if request.modulus:
         values %= request.modulus
     answers, labels = np.unique(values, return_inverse=True)
+    compared = places[0] if request.operation == "anchored-sum" else np.arange(len(tokens))
     return ToyTask(
         sequences=sequences,
         labels=labels.astype(np.int64),
-        anchors=np.unique(sequences),
+        anchors=np.intersect1d(compared, sequences),
         tokens=tokens,
         answers=answers.astype(np.int64),
-        words=_words(request, len(sequences), free, len(prefix), len(answers)),
+        words={"words": _rule(request), "sequences": len(sequences), "labels": len(answers)},
         target=None if target is None else _moved(target, answers, request),
     )
 
 
-def anchors_of_parity(tokens: int) -> int:
-    """How many of the tokens are counted by "parity": a fifth, and the rest is noise."""
-    return max(1, tokens // 5)
-
-
-def _alphabet(request: StaircaseRequest) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Rows that may stand first (none where any token may), and the names of all rows."""
-    count = request.tokens
-    if request.operation == "anchor":  # METHODS' context counts from 0
-        return (count,), (*map(str, range(count)), _ANCHOR)
+def _alphabet(request: StaircaseRequest) -> tuple[list[Ids], tuple[str, ...]]:
+    """The rows that may stand at each position, and the names of all rows: numbers come first."""
+    count, apart = request.tokens, request.anchors
+    numbers, anchors = np.arange(count), np.arange(count, count + apart)
+    names = [str(i) for i in range(1, count + 1)]
+    rest = request.length - 1
+    if request.operation == "anchor":  # the paper's context counts from 0
+        return [anchors, *[numbers] * rest], (*map(str, range(count)), "anchor")
     if request.operation == "min-max":
-        return (count, count + 1), (*map(str, range(1, count + 1)), *_EXTREMES)
+        return [anchors, *[numbers] * rest], (*names, "min", "max")
+    if request.operation == "anchored-sum":
+        return [*[anchors] * rest, numbers], (*names, *(f"+{i}" for i in range(1, apart + 1)))
     if request.operation == "parity":
-        counted = anchors_of_parity(count)
-        noise = (f"n{i}" for i in range(1, count - counted + 1))
-        return (), (*(f"a{i}" for i in range(1, counted + 1)), *noise)
-    return (), tuple(map(str, range(1, count + 1)))
+        names = [*(f"a{i}" for i in range(1, apart + 1)),
+                 *(f"n{i}" for i in range(1, count - apart + 1))]  # fmt: skip
+    return [numbers] * request.length, tuple(names)
 
 
-def _sequences(
-    count: int, free: int, prefix: tuple[int, ...], samples: int, rng: np.random.Generator
-) -> Ids:
+def _sequences(places: list[Ids], samples: int, rng: np.random.Generator) -> Ids:
     """All sequences in order, or so many of them."""
-    starts = max(1, len(prefix))
-    total = starts * count**free  # Python's own integers know no overflow
-    if not samples or samples >= total:
-        codes: Ids = np.arange(total)
-    elif total <= _LISTED:
+    sizes = [len(rows) for rows in places]
+    total = math.prod(sizes)  # Python's own integers know no overflow
+    if samples and samples < total and total > _LISTED:
+        return np.stack([rng.choice(rows, samples) for rows in places], 1)
+    if samples and samples < total:
         codes = np.sort(rng.choice(total, samples, replace=False))
     else:
-        first = rng.integers(starts, size=(samples, 1))
-        rest = rng.integers(count, size=(samples, free))
-        return np.hstack([np.array(prefix)[first], rest]) if prefix else rest
-    powers = count ** np.arange(free - 1, -1, -1)
-    rest = codes[:, None] // powers % count
-    return np.hstack([np.array(prefix)[codes // count**free][:, None], rest]) if prefix else rest
+        codes = np.arange(total)
+    digits = np.unravel_index(codes, sizes)
+    return np.stack([rows[digit] for rows, digit in zip(places, digits, strict=True)], 1)
 
 
 def _sum(sequences: Ids, _request: StaircaseRequest) -> Ids:
     return np.asarray((sequences + 1).sum(1))
+
+
+def _anchored_sum(sequences: Ids, request: StaircaseRequest) -> Ids:
+    """The anchor "+1" stands in the row behind the last number."""
+    added = sequences[:, :-1] - request.tokens + 1
+    return np.asarray(added.sum(1) + sequences[:, -1] + 1)
 
 
 def _difference(sequences: Ids, _request: StaircaseRequest) -> Ids:
@@ -136,11 +136,12 @@ def _extreme(sequences: Ids, request: StaircaseRequest) -> Ids:
 
 
 def _parity(sequences: Ids, request: StaircaseRequest) -> Ids:
-    return np.asarray((sequences < anchors_of_parity(request.tokens)).sum(1) % 2)
+    return np.asarray((sequences < request.anchors).sum(1) % 2)
 
 
 _OPERATIONS: dict[str, Callable[[Ids, StaircaseRequest], Ids]] = {
     "sum": _sum,
+    "anchored-sum": _anchored_sum,
     "difference": _difference,
     "product": _product,
     "min-max": _extreme,
@@ -151,6 +152,8 @@ _OPERATIONS: dict[str, Callable[[Ids, StaircaseRequest], Ids]] = {
 def _distribution(request: StaircaseRequest) -> Vector:
     """(N,) over 0 to N - 1, cut off there: of 51 tokens the paper's normal(25, 1), Poisson(10) and
     exponential(5)."""
+    from scipy import stats  # slow to import
+
     top = request.tokens - 1
     at = np.arange(request.tokens)
     edges = np.arange(request.tokens + 1)
@@ -172,33 +175,19 @@ def _moved(target: Vector, answers: Ids, request: StaircaseRequest) -> Vector:
     return np.array([target[values == answer].sum() for answer in answers])
 
 
-def _words(
-    request: StaircaseRequest, taken: int, free: int, starts: int, classes: int
-) -> dict[str, Any]:
-    total = max(1, starts) * request.tokens**free
-    return {
-        "sequences": taken,
-        "of": total if total < 2**53 else float(total),
-        "tokens": request.tokens,
-        "length": request.length,
-        "labels": classes,
-        "rule": _rule(request),
-    }
-
-
 def _rule(request: StaircaseRequest) -> str:
     """The label as a formula."""
     names = [f"x{i}" for i in range(1, request.length + 1)]
-    rest = ", ".join(names[1:])
+    added = " + ".join([*(f"a{i}" for i in range(1, request.length)), "x"])
+    spread = f"max({', '.join(names)}) - min({', '.join(names)})"
     inner = {
         "sum": " + ".join(names),
-        "difference": f"|{' - '.join(names)}|"
-        if request.length == 2
-        else f"max({', '.join(names)}) - min({', '.join(names)})",
+        "anchored-sum": added,
+        "difference": spread if request.length > 2 else f"|{' - '.join(names)}|",
         "product": " * ".join(names),
-        "min-max": f"x1({rest})",
+        "min-max": f"min or max of {', '.join(names[1:])}, as x1 says",
         "anchor": f"drawn once from the {request.distribution} distribution",
-        "parity": "number of tokens a, odd or even",
+        "parity": "whether the number of tokens a is odd",
     }[request.operation]
     moved = f"{inner} + {request.offset}" if request.offset else inner
     return f"({moved}) mod {request.modulus}" if request.modulus else moved

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.requests.staircase import StaircaseRequest
+from embtie_widgets.requests.staircase import OPERATIONS, StaircaseRequest
 from embtie_widgets.training.toy_tasks import open_task
 
 
@@ -47,6 +47,20 @@ def test_the_first_token_of_min_max_says_which():
         assert answer == {"min": min, "max": max}[which](map(int, names))
 
 
+def test_anchors_say_how_much_is_added_to_a_number():
+    task = open_task(StaircaseRequest(operation="anchored-sum", tokens=8, modulus=8))
+    assert [task.tokens[i] for i in task.anchors] == ["+1", "+2"]
+    assert len({tuple(row) for row in task.sequences}) == 2 * 2 * 8
+    for names, answer in plain(task):
+        assert answer == sum(map(int, names)) % 8
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_request_knows_how_many_sequences_there_are(operation):
+    request = StaircaseRequest(operation=operation, tokens=6, length=3)
+    assert len(open_task(request).labels) == request.sequences
+
+
 def test_parity_counts_a_fifth_of_the_tokens():
     request = StaircaseRequest(operation="parity", tokens=50, length=8, modulus=0, samples=2_000)
     task = open_task(request)
@@ -84,8 +98,8 @@ def test_a_request_gives_the_same_task_again_and_another_seed_another():
 
 
 def test_more_samples_than_sequences_are_all_of_them():
-    task = open_task(StaircaseRequest(tokens=3, length=2, samples=100))
-    assert len(task.labels) == task.words["sequences"] == task.words["of"] == 9
+    task = open_task(StaircaseRequest(operation="sum", tokens=3, length=2, samples=100))
+    assert len(task.labels) == task.words["sequences"] == 9
 
 
 def test_long_products_are_exact_under_a_modulus():
@@ -101,5 +115,5 @@ def test_long_products_are_exact_under_a_modulus():
 
 
 def test_an_operation_that_is_left_without_tokens_is_refused():
-    with pytest.raises(EmbtieError, match="nothing to work on"):
+    with pytest.raises(EmbtieError, match="two tokens or more"):
         open_task(StaircaseRequest(operation="min-max", length=1))
