@@ -40,7 +40,8 @@ EXTRAS = {
 class Signature:
     """P(label, other tokens | anchor), one row an anchor; each row sums to 1.
 
-    values   (A, labels) for order 0, (A, labels, X) and (A, labels, X, X) above
+    values   (A, labels) for order 0, (A, labels, X) and (A, labels, X, X) above; (A, X) or
+             (A, X, X) of a co-occurrence, which has no labels
     anchors  (A,), labels (labels,), context (X,) the tokens that these are
     counts   (A,) how many (sequence, position) pairs stand behind a row
     """
@@ -59,8 +60,11 @@ class Signature:
 
         values = np.asarray(self.values)
         places = np.nonzero(values)
-        columns = {"anchor": self.anchors[places[0]], "label": self.labels[places[1]]}
-        for i, place in enumerate(places[2:], start=1):
+        columns = {"anchor": self.anchors[places[0]]}
+        others = places[1:]
+        if len(self.labels):
+            columns["label"], others = self.labels[places[1]], places[2:]
+        for i, place in enumerate(others, start=1):
             columns[f"context_{i}"] = self.context[place]
         return pd.DataFrame(columns | {"probability": values[places]})
 
