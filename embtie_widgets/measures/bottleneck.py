@@ -8,6 +8,7 @@ positions x V is held.  Source: gradient-bottleneck paper, destroyed ratio and v
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,16 +16,17 @@ from torch import Tensor
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.hashing import tensor_hash
-from embtie_widgets.measures.devices import full_float32, has_float64
+from embtie_widgets.measures.devices import has_float64
 from embtie_widgets.measures.equal_steps import equal_steps
 from embtie_widgets.measures.gradient_spectrum import TOLERANCE, gradient_spectrum
 from embtie_widgets.measures.head import Head, refuse_others
 from embtie_widgets.measures.head_factor import HeadFactor, bottleneck_numbers, ratios
-from embtie_widgets.measures.head_inputs import HeadInputs, head_inputs
+from embtie_widgets.measures.head_inputs import HeadInputs, evaluating, head_inputs
 from embtie_widgets.measures.logit_gradients import GradientRows, gradient_rows, slope
 from embtie_widgets.measures.predicted import predicted
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.results.bottleneck import Bottleneck, EqualSteps, GradientSpectrum
+from embtie_widgets.sources.alone import alone_with
 
 STAGE = "measuring the gradient"
 _CHECKED, _TOLERANCE = 8, 1e-3
@@ -56,8 +58,9 @@ def bottleneck(
     """
     refuse_others(model)
     known, targets = predicted(model, ids, labels)
-    head = Head.of(model)
-    with full_float32(), torch.no_grad():
+    waiting = partial(progress, STAGE, 0, 1)
+    with alone_with(model, waiting), evaluating(model):
+        head = Head.of(model)
         work = _Work(head, HeadFactor.of(head.weight, progress), gram, steps_at)
         for part in head_inputs(model, head, known, targets, progress):
             work.add(part, progress)
@@ -101,7 +104,7 @@ class _Work:
         scale, squared, kept, loss = torch.cat(self.numbers).unbind(1)
         destroyed, _ = ratios(kept, squared)
         _refuse_odd(destroyed)
-        whole = (2 * scale).exp()
+        whole = (2 * (scale - scale.max())).exp()
         together = ratios((kept * whole).sum(), (squared * whole).sum())
         factor, head = self.factor, self.head
         visible = factor.visible(head.weight, progress).cpu()
@@ -205,29 +208,30 @@ def _apart(
 ) -> float:
     """How far lengths and parts are from those of G and its projection written out, relative to
     |G|: the projection is told by leaving nothing along any column of U."""
-    G = _written(head, states, targets.to(head.device)).to(factor.whiten)
-    U = head.weight
+    G, scale = _written(head, states, targets)
+    G, U = G.to(factor.whiten), head.weight
     combined = factor.combination(_through(G, U))
     seen = torch.cat([combined @ part.to(G).T for part in U.split(_ROWS)], 1)
     squared, kept = G.square().sum(-1), seen.square().sum(-1)
-    whole = (2 * known.scale).exp()
-    ours = (known.squared, factor.transmitted(known.at_hidden, known.squared).to(known.squared))
-    lengths = torch.linalg.vector_norm(U, dim=0, dtype=torch.float32).to(G).clamp_min(1e-300)
-    left = (_through(G - seen, U) / lengths).abs().amax(-1) / squared.sqrt()
-    apart = [
-        (mine * whole).to(G) - plain for mine, plain in zip(ours, (squared, kept), strict=True)
-    ]
-    return max(float(left.max()), *(float((one.abs() / squared).max()) for one in apart))
+    columns = torch.linalg.vector_norm(U, dim=0, dtype=torch.float32).to(G).clamp_min(1e-300)
+    left = (_through(G - seen, U) / columns).abs().amax(-1) / squared.sqrt()
+    ours = factor.transmitted(known.at_hidden, known.squared).to(known.squared) / known.squared
+    lengths = (known.scale - scale.to(known.scale)) + (known.squared / squared.to(ours)).log() / 2
+    energy = ours - (kept / squared).to(ours)
+    return max(float(part.abs().max()) for part in (left, lengths, energy))
 
 
-def _written(head: Head, states: Tensor, targets: Tensor) -> Tensor:
-    """G (k, V) from all logits at once."""
+def _written(head: Head, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """G (k, V) from all logits at once, over the mass of all but the target, and its logarithm."""
     logits = head.read(states)
     made = logits.double() if has_float64(logits.device) else logits.cpu().double()
-    cap = head.readout.cap
-    G = made.softmax(-1)
-    G[torch.arange(len(G)), targets.to(G.device)] -= 1
-    return G if cap is None else G * slope(cap, made)
+    at = torch.arange(len(made)), targets.to(made.device)
+    rest = made.clone()
+    rest[at] = -torch.inf
+    G = rest.softmax(-1)
+    G[at] = -1
+    cap, mass = head.readout.cap, rest.logsumexp(-1)
+    return G if cap is None else G * slope(cap, made), mass - torch.logaddexp(mass, made[at])
 
 
 def _through(G: Tensor, U: Tensor) -> Tensor:

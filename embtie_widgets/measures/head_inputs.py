@@ -78,7 +78,7 @@ def _through(model: Any, ids: Tensor, tell: Any) -> tuple[Tensor, Tensor]:
         heard.append(args[0].detach())
         return (args[0][:, -1:], *args[1:])
 
-    with alone_with(model, tell), _evaluating(model):
+    with alone_with(model, tell), evaluating(model):
         hook = model.get_output_embeddings().register_forward_pre_hook(narrow)
         try:
             made = model(input_ids=ids.to(input_device(model)), use_cache=False).logits
@@ -90,7 +90,7 @@ def _through(model: Any, ids: Tensor, tell: Any) -> tuple[Tensor, Tensor]:
 
 
 @contextmanager
-def _evaluating(model: Any) -> Iterator[None]:
+def evaluating(model: Any) -> Iterator[None]:
     """Without dropout, gradients or coarse products; afterwards every part is as it was."""
     before = {module: module.training for module in model.modules()}
     try:
