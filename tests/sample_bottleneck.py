@@ -75,7 +75,6 @@ def bottleneck(seed: int = 0) -> Bottleneck:
     energy = float((kept**2).sum() / (whole**2).sum())
     visible = (made.basis**2).sum(1)
     place = np.arange(len(made.ids))
-    noise = np.random.default_rng(seed).normal(0, 1, (40, ROWS))
     line = float(np.sqrt(1 - WIDTH / ROWS))
     return Bottleneck(
         destroyed=float(np.sqrt(1 - energy)),
@@ -95,12 +94,17 @@ def bottleneck(seed: int = 0) -> Bottleneck:
         rank=WIDTH,
         visible=visible,
         check=3e-8,
-        random=float(np.linalg.norm(noise - noise @ made.basis @ made.basis.T) / np.linalg.norm(noise)),
+        random=_random(made.basis, seed),
         spectrum=_spectrum(made.gradient),
         steps=_steps(made, seen),
         settings={"positions": len(place)},
         hashes={"output": "ab" * 32},
     )  # fmt: skip
+
+
+def _random(basis: Vector, seed: int) -> float:
+    noise = np.random.default_rng(seed).normal(0, 1, (40, ROWS))
+    return float(np.linalg.norm(noise - noise @ basis @ basis.T) / np.linalg.norm(noise))
 
 
 def _spectrum(gradient: Vector) -> GradientSpectrum:

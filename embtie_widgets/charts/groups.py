@@ -13,13 +13,14 @@ Vector = np.ndarray[Any, np.dtype[Any]]
 EVERY = "every token"
 
 
-def group_table(result: TokenResult, heading: str) -> dict[str, Any]:
-    """The groups of one heading: "columns" and "rows" as a table of groups takes them."""
+def group_table(result: TokenResult, heading: str, counted: str = "tokens") -> dict[str, Any]:
+    """The groups of one heading: "columns" and "rows" as a table of groups takes them; `counted` is
+    what a group has so many of."""
     groups = [group for group in result.groups if group["by"] == heading]
     known = list(groups[0]["scored"]) if groups else []
     # In the order of the other charts.
     measures = sorted(known, key=lambda name: [*COMPARISONS, name].index(name))
-    columns = [{"label": "tokens", "role": ""}]
+    columns = [{"label": counted, "role": ""}]
     columns += [{"label": label(name), "role": _role(name)} for name in measures]
     rows = [
         {
@@ -38,23 +39,29 @@ def choices(result: TokenResult | None, kept: str = "") -> list[tuple[str, str]]
     A group that was chosen before stays on the list where this result has none of it.
     """
     groups = () if result is None else result.groups
-    many = {group["group"]: group["tokens"] for group in groups}
+    # A group may count other things than the tokens that are found by it.
+    known = {} if result is None else groups_of(result)
+    many = {group["group"]: _many(known, group) for group in groups}
     found = [(EVERY, ""), *((f"{_full(name)} ({n:,})", name) for name, n in many.items())]
     gone = [(f"{_full(kept)} (none here)", kept)] if kept and kept not in many else []
     return found + gone
 
 
-def group_text(result: TokenResult, heading: str = BY_KIND) -> str:
+def group_text(result: TokenResult, heading: str = BY_KIND, counted: str = "tokens") -> str:
     """The means of these groups as lines of plain text, empty where there are none."""
     import pandas as pd
 
     groups = [group for group in result.groups if group["by"] == heading]
     lines = [
-        {heading: group["group"], "tokens": f"{group['tokens']:,}"}
+        {heading: group["group"], counted: f"{group['tokens']:,}"}
         | {label(name): _plain(group[name]) for name in group["scored"]}
         for group in groups
     ]
     return pd.DataFrame(lines).to_string(index=False) if lines else ""
+
+
+def _many(known: dict[str, Vector], group: dict[str, Any]) -> int:
+    return int(known[group["group"]].sum()) if group["group"] in known else int(group["tokens"])
 
 
 def members(result: TokenResult, name: str) -> Vector:

@@ -115,6 +115,13 @@ WAYS = {
     "head-update": Mark("#d1442b", "2px,3px", "triangle-up"),
 }
 
+# The logit gradient, the part of it that the head transmits, and the rest; in no role's colour.
+PARTS = {
+    "whole": Mark("#7a828f", "solid", "circle"),
+    "transmitted": Mark("#9a3df2", "10px,3px", "diamond"),
+    "lost": Mark("#a87d2e", "3px,3px", "triangle-down"),
+}
+
 
 def method_marks(methods: Iterable[str]) -> dict[str, Mark]:
     """The mark of each method; a name that is not known gets one that no other has taken."""

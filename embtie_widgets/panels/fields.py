@@ -154,7 +154,7 @@ def labelled(control: w.Widget, tooltip: str) -> w.Widget:
     return control
 
 
-def reoffer(menu: w.Dropdown, options: list[tuple[str, str]]) -> None:
+def reoffer(menu: w.Dropdown, options: list[tuple[str, Any]]) -> None:
     """Other options, the chosen one kept where it is among them, else the first."""
     if list(menu.options) != options:
         kept, menu.options = menu.value, options

@@ -1,12 +1,12 @@
 """The gradient's two paths in tables: means over steps, and what the runs were."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from embtie_widgets.charts.gradient_view import marks
 from embtie_widgets.charts.gradient_words import PUBLISHED, asides, headline, windows
+from embtie_widgets.panels.facts import facts_of
 from embtie_widgets.panels.words import escape, number, table
 from embtie_widgets.results.gradient import FlowRun, GradientFlow
 
@@ -101,39 +101,5 @@ def _named(result: GradientFlow, name: str) -> str:
 
 def facts(result: GradientFlow) -> str:
     """The runs, hashes, and every note."""
-    known = list(dict.fromkeys(key for run in result.runs.values() for key in _plain(run.about)))
-    runs = table(
-        ["", *(escape(name) for name in result.runs)],
-        [
-            [escape(key), *(_value(_plain(run.about).get(key)) for run in result.runs.values())]
-            for key in known
-        ],
-        "the runs",
-    )
-    hashes = table(
-        ["SHA-256", ""],
-        [[escape(name), f"<code>{escape(value)}</code>"] for name, value in result.hashes.items()],
-        "what it was made of, by hash",
-    )
-    notes = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
-    listed = f'<h4>Notes</h4><ul class="ep-notes">{notes}</ul>' if notes else ""
-    return f"{runs if known else ''}{hashes if result.hashes else ''}{listed}"
-
-
-def _plain(about: dict[str, Any]) -> dict[str, Any]:
-    """What of it is one value or a short list of them, by name; what is inside by both names."""
-    found: dict[str, Any] = {}
-    for name, value in about.items():
-        if isinstance(value, dict):
-            found |= {f"{name}, {key}": inner for key, inner in _plain(value).items()}
-        elif isinstance(value, str | int | float):
-            found[str(name)] = value
-    return found
-
-
-def _value(value: Any) -> str:
-    if value is None or value == "":
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return escape(f"{value:,}" if isinstance(value, int) else value)
+    about = {name: run.about for name, run in result.runs.items()}
+    return facts_of(about, result.hashes, result.notes, "the runs")

@@ -69,18 +69,21 @@ class GroupFilter:
 class GroupMeans:
     """What each group of tokens scores on average, a card for kinds and one for frequencies.
 
-    `score` says in words what is averaged.  A click on a group holds the search to it.
+    `score` says in words what is averaged, over the `counted`.  A click on a group holds the search
+    to it.
     """
 
-    def __init__(self, state: PanelState, callback: Callbacks, score: str) -> None:
-        self._state = state
+    def __init__(
+        self, state: PanelState, callback: Callbacks, score: str, counted: str = "tokens"
+    ) -> None:
+        self._state, self._counted = state, counted
         self.tables = {
             heading: GroupTable(heading=heading, label=f"{score} by {heading}")
             for heading in (BY_KIND, BY_FREQUENCY)
         }
         self.notes = {heading: w.HTML() for heading in self.tables}
         self._told = (
-            f"{score}, with 95 % intervals from 30 tokens on. Click a row to find its tokens "
+            f"{score}, with 95 % intervals from 30 {counted} on. Click a row to find its tokens "
             "everywhere."
         )
         for table in self.tables.values():
@@ -96,7 +99,7 @@ class GroupMeans:
     def draw(self, result: TokenResult) -> None:
         """Show the groups of another result."""
         for heading, table in self.tables.items():
-            known = group_table(result, heading)
+            known = group_table(result, heading, self._counted)
             with table.hold_sync():
                 table.columns, table.rows = known["columns"], known["rows"]
             table.layout.display = "" if known["rows"] else "none"

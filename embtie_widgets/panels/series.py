@@ -6,13 +6,12 @@ from typing import Any
 import ipywidgets as w
 
 from embtie_widgets.panels.fields import Field, labelled, listed_names, section, whole_if_it_is
-from embtie_widgets.panels.pair import ModelPicker
-from embtie_widgets.requests import ModelRef
+from embtie_widgets.panels.models import ModelsPicker
 from embtie_widgets.requests.checkpoints import MOST
 
 
-class SeriesPicker:
-    """The controls of a request with `model`, `other`, `revisions`, `count` and `models`.
+class SeriesPicker(ModelsPicker):
+    """The controls of a request with `revisions` and `count` too.
 
     A panel places `section` among its own and adds `fields()` to its own; it calls `adapt` in its
     `edited` and `prepare` in its `prepare`.  `turned` is called where the second model is asked for
@@ -20,16 +19,9 @@ class SeriesPicker:
     """
 
     def __init__(self, request: Any, turned: Callable[[Any], None], least: int = 2) -> None:
-        self.model = ModelPicker("Model", request.model)
-        self.other = ModelPicker("Beside it", request.models[-1])
+        super().__init__(request, turned, "Draw the checkpoints of another model too")
         for picker in (self.model, self.other):
             picker.revision.layout.display = "none"  # the series takes many in place of the one
-        self.beside = w.Checkbox(
-            description="a second model beside it", indent=False, value=len(request.models) > 1
-        )
-        labelled(self.beside, "Draw the checkpoints of another model too")
-        self.beside.observe(lambda _: self._show_beside(), "value")
-        self.beside.observe(turned, "value")
         self.count = labelled(
             w.FloatText(description="how many", continuous_update=False),
             f"{least} to {MOST}, spread evenly over all, the first and the last among them",
@@ -44,16 +36,12 @@ class SeriesPicker:
             "Names of revisions with commas between them; they go before the number",
         ).add_class("ep-text")
         which = w.VBox([self.count, self.revisions]).add_class("ep-corpus")
-        self.section = section("Models", self.model, self.beside, self.other, which)
-        self._show_beside()
+        self.section = section("Models", *self.controls, which)
 
     def fields(self) -> dict[str, Field]:
         """The request's fields that these edit."""
         return {
-            "model": Field(self.model),
-            "other": Field(
-                self.other, self._other_or_none, lambda other: other or self.other.value
-            ),
+            **super().fields(),
             "revisions": Field(self.revisions, listed_names, ", ".join),
             "count": Field(self.count, to_request=whole_if_it_is),
         }
@@ -62,18 +50,6 @@ class SeriesPicker:
         """Names go before a number."""
         self.count.disabled = bool(listed_names(self.revisions.value))
 
-    def prepare(self, request: Any) -> None:
-        """Show a second model where the request has one."""
-        self.beside.value = len(request.models) > 1
-        self.other.value = request.models[-1]
-
     def show(self, shown: bool) -> None:
         """Whether there is a model to choose."""
         self.section.layout.display = "" if shown else "none"
-
-    def _other_or_none(self, other: ModelRef | dict[str, Any]) -> Any:
-        """The first model stands for no other one."""
-        return other if self.beside.value else self.model.value
-
-    def _show_beside(self) -> None:
-        self.other.layout.display = "" if self.beside.value else "none"

@@ -28,6 +28,10 @@ CURVES = {
 }
 """What each curve of a run means; all are those before the step's update."""
 
+SCORES = {"destroyed": "r", "target_kept": "of the target"}
+"""What groups of targets are scored by, each with its sign in a table: the ratio that is not
+transmitted, and what is transmitted of the target's direction."""
+
 DIRECTIONS = ("whole", "transmitted", "lost")
 """The equal steps in logit space: against the gradient, and against either part of it."""
 
@@ -154,7 +158,8 @@ class BottleneckModel:
     kinds   (V,) the kind of each, by its code in `results.groups`; None without tokens
     counts  (V,) how often each token occurs in the text of the counts; None where not known
     tied    whether the head is the embedding, as stored
-    groups  what each kind of token and each band of counts has, as targets
+    groups  what the positions have whose target is of each kind, or in each band of counts:
+            "tokens" is their number, and the scores are those of SCORES
     about   name, revision and the like
     """
 
@@ -241,14 +246,14 @@ class BottleneckReport:
 
     @property
     def groups(self) -> tuple[dict[str, Any], ...]:
-        """Those of all models that are `alike`, each score called "score, model"."""
+        """Those of all models that are `alike`; scores by their sign in SCORES, with the model."""
         found: dict[str, dict[str, Any]] = {}
         for name, one in self.alike.items():
             for group in one.groups:
                 known = {key: group[key] for key in ("group", "by", "tokens")}
                 whole = found.setdefault(group["group"], known | {"scored": {}, "intervals": {}})
                 for score, many in group["scored"].items():
-                    called = f"{score}, {name}"
+                    called = f"{SCORES.get(score, score)}, {name}"
                     whole[called], whole["scored"][called] = group[score], many
                     whole["intervals"][called] = group["intervals"][score]
         return tuple(found.values())
