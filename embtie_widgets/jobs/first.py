@@ -29,6 +29,7 @@ FILES = {
     "input-scaling": "first_scaling.npz",
     "lens": "first_lens.npz",
     "norm-frequency": "first_norms.npz",
+    "staircase": "first_staircase.npz",
 }
 
 

@@ -19,6 +19,7 @@ from embtie_widgets.requests.norms import NormFrequencyRequest
 from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.request import Request
 from embtie_widgets.requests.scaling import ScalingRequest
+from embtie_widgets.requests.staircase import StaircaseRequest
 from embtie_widgets.requests.trials import BottleneckTrialsRequest
 
 
@@ -155,6 +156,13 @@ KINDS: dict[str, Kind] = {
             estimate="embtie_widgets.jobs.scaling_cost:estimate_scaling",
             page="embtie_widgets.charts.scaling:page",
             text="embtie_widgets.charts.scaling:text",
+        ),
+        Kind(
+            StaircaseRequest,
+            run="embtie_widgets.jobs.staircase:run_staircase",
+            look="embtie_widgets.jobs.staircase:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.staircase_cost:estimate_staircase",
         ),
     )
 }

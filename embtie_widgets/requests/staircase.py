@@ -39,9 +39,9 @@ class StaircaseRequest(Request):
     """
 
     operation: str = "anchored-sum"
-    tokens: int = 32
+    tokens: int = 40
     length: int = 3
-    modulus: int = 32
+    modulus: int = 40
     offset: int = 0
     distribution: str = "uniform"
     samples: int = 0
