@@ -1,11 +1,9 @@
 """From a DriftRequest to a DriftReport: a model's checkpoints, twins in training, or a record."""
 
-from collections.abc import Callable, Iterator
-from pathlib import PurePath
+from collections.abc import Callable
 
 from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.jobs.cache import kept_or_made, latest
-from embtie_widgets.jobs.checkpoints import chosen_of, fetching, listed_for, saying
 from embtie_widgets.jobs.drift_report import (
     Growing,
     RunMeter,
@@ -16,6 +14,7 @@ from embtie_widgets.jobs.drift_report import (
 )
 from embtie_widgets.jobs.estimate import timed
 from embtie_widgets.jobs.following import Watched, follow
+from embtie_widgets.jobs.model_series import ModelSeries, named
 from embtie_widgets.jobs.recorded import recorded_drift, recorded_path
 from embtie_widgets.jobs.training_cost import training_work
 from embtie_widgets.jobs.training_plan import TIED, UNTIED, Plan, open_plan
@@ -23,16 +22,12 @@ from embtie_widgets.jobs.training_rows import rows_of_run
 from embtie_widgets.jobs.training_runs import Pictures
 from embtie_widgets.measures.drift import DriftMeter
 from embtie_widgets.progress import Progress, silent
-from embtie_widgets.requests import CheckpointsRequest, DriftRequest, ModelRef
+from embtie_widgets.requests import DriftRequest, ModelRef
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.requests.mapping import columns_of
-from embtie_widgets.results.checkpoints import Checkpoint
 from embtie_widgets.results.drift import DriftReport
-from embtie_widgets.sources.load import last_step, load
-from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.permission import run_path
-from embtie_widgets.sources.revisions import Revision
-from embtie_widgets.sources.series import each, is_remote
+from embtie_widgets.sources.series import is_remote
 from embtie_widgets.training.run_store import RunStore
 
 ORDER = (UNTIED, TIED)
@@ -57,7 +52,7 @@ def look_up(request: DriftRequest) -> DriftReport | None:
 
 def _of_models(request: DriftRequest, progress: Progress) -> DriftReport:
     growing, errors = Growing(request), list[EmbtieError]()
-    names = _named(request.models)
+    names = named(request.models)
     for name, model in names.items():
         try:
             _series(growing, name, model, request, progress)
@@ -73,15 +68,6 @@ def _of_models(request: DriftRequest, progress: Progress) -> DriftReport:
     return kept
 
 
-def _named(models: tuple[ModelRef, ...]) -> dict[str, ModelRef]:
-    """By name; of a path its last part alone, with a number where two have the same."""
-    found: dict[str, ModelRef] = {}
-    for model in models:
-        name = model.ref if is_remote(model.ref) else PurePath(model.ref.rstrip("\\/")).name
-        found[name if name not in found else f"{name} (2)"] = model
-    return found
-
-
 def _series(
     growing: Growing, name: str, model: ModelRef, request: DriftRequest, progress: Progress
 ) -> None:
@@ -89,7 +75,8 @@ def _series(
     meter: DriftMeter | None = None
     why: list[str] = []
     show = Pictures(progress, growing.report)
-    for at, loaded in _checkpoints(growing, name, model, request, progress):
+    series = ModelSeries(name, model, request.revisions, request.count, notes=growing.notes)
+    for at, loaded in series.loaded(progress):
         try:
             if isinstance(loaded, EmbtieError):
                 raise loaded
@@ -109,28 +96,6 @@ def _series(
             f"None of the checkpoints of '{name}' could be read: {why[0]}",
             "Check the names of the revisions.",
         )
-
-
-def _checkpoints(
-    growing: Growing, name: str, model: ModelRef, request: DriftRequest, progress: Progress
-) -> Iterator[tuple[Checkpoint, Loaded | EmbtieError]]:
-    """The chosen ones in order, loaded one at a time; a bundled model ends with itself."""
-    progress(f"listing checkpoints of {name}", 0, 1)
-    asked = CheckpointsRequest(model, request.revisions, request.count)
-    remote = is_remote(model.ref)
-    listed, named, notes = listed_for(asked, remote)
-    growing.notes += [f"{name}: {note}" for note in notes]
-    chosen = chosen_of(listed, named, asked)
-    cost, _ = fetching(asked, chosen) if remote else ("", [])
-    for revision, loaded in each(model, chosen, saying(cost, progress)):
-        yield _place(revision), loaded
-    end = last_step(model.ref)
-    if end is not None and not request.revisions:
-        yield Checkpoint(f"step-{end:06d}", step=end), load(model, progress=progress)
-
-
-def _place(revision: Revision) -> Checkpoint:
-    return Checkpoint(**vars(revision))
 
 
 # Twins that are trained here.
