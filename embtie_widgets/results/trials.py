@@ -38,7 +38,7 @@ class TrialRun:
     curves    name to (n,), names and meanings in CURVES
     step, of  steps done, and of how many
     reason    why it failed, in words
-    about     what else is known: width, vocabulary (rows of the head), parameters, device, seconds,
+    about     what else is known: width, vocabulary (rows of the head), device, seconds,
               where; of SpamLang also sequences, positions, sequences_per_symbol, first_accuracy,
               later_accuracy, asked
     """
