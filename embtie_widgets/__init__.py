@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from embtie_widgets.measures.neighbours import knn_overlap
     from embtie_widgets.measures.omnibus import spectral_distance
     from embtie_widgets.measures.sensitivity import learning_rate_sensitivity
+    from embtie_widgets.measures.signatures import signature
     from embtie_widgets.measures.spectra import spectrum
     from embtie_widgets.measures.subspaces import subspace_overlap
     from embtie_widgets.panels.alignment import AlignmentPanel
+    from embtie_widgets.panels.bottleneck import BottleneckPanel
     from embtie_widgets.panels.centering import CenteringPanel
     from embtie_widgets.panels.checkpoints import CheckpointsPanel
     from embtie_widgets.panels.drift import DriftPanel
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from embtie_widgets.panels.norms import NormFrequencyPanel
     from embtie_widgets.panels.parameters import ParametersPanel
     from embtie_widgets.panels.scaling import ScalingPanel
+    from embtie_widgets.panels.signatures import SignaturesPanel
+    from embtie_widgets.panels.staircase import StaircasePanel
+    from embtie_widgets.panels.trials import BottleneckTrialsPanel
     from embtie_widgets.requests import (
         AlignRequest,
         BottleneckTrialsRequest,
@@ -52,6 +57,8 @@ if TYPE_CHECKING:
         NormFrequencyRequest,
         ParametersRequest,
         ScalingRequest,
+        SignaturesRequest,
+        StaircaseRequest,
     )
     from embtie_widgets.sources.families import register_family
     from embtie_widgets.sources.load import load
@@ -64,7 +71,9 @@ if TYPE_CHECKING:
 _HOME = {
     "AlignRequest": "requests",
     "AlignmentPanel": "panels.alignment",
+    "BottleneckTrialsPanel": "panels.trials",
     "BottleneckTrialsRequest": "requests",
+    "BottleneckPanel": "panels.bottleneck",
     "CenteringPanel": "panels.centering",
     "CenteringRequest": "requests",
     "CheckpointsPanel": "panels.checkpoints",
@@ -87,6 +96,10 @@ _HOME = {
     "RunRecorder": "training.recorder",
     "ScalingPanel": "panels.scaling",
     "ScalingRequest": "requests",
+    "SignaturesPanel": "panels.signatures",
+    "SignaturesRequest": "requests",
+    "StaircasePanel": "panels.staircase",
+    "StaircaseRequest": "requests",
     "align": "measures.alignment",
     "align_pair": "measures.alignment",
     "bottleneck": "jobs.bottleneck_calls",
@@ -109,6 +122,7 @@ _HOME = {
     "parameters": "sources.parameters",
     "register_family": "sources.families",
     "run": "jobs.run",
+    "signature": "measures.signatures",
     "spectrum": "measures.spectra",
     "subspace_overlap": "measures.subspaces",
     "spectral_distance": "measures.omnibus",
@@ -122,6 +136,8 @@ _HOME = {
 __all__ = [
     "AlignRequest",
     "AlignmentPanel",
+    "BottleneckPanel",
+    "BottleneckTrialsPanel",
     "BottleneckTrialsRequest",
     "CenteringPanel",
     "CenteringRequest",
@@ -145,6 +161,10 @@ __all__ = [
     "RunRecorder",
     "ScalingPanel",
     "ScalingRequest",
+    "SignaturesPanel",
+    "SignaturesRequest",
+    "StaircasePanel",
+    "StaircaseRequest",
     "align",
     "align_pair",
     "bottleneck",
@@ -167,6 +187,7 @@ __all__ = [
     "parameters",
     "register_family",
     "run",
+    "signature",
     "spectral_distance",
     "spectrum",
     "subspace_overlap",

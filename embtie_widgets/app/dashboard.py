@@ -18,8 +18,10 @@ from embtie_widgets.panels.lens import LensPanel
 from embtie_widgets.panels.norms import NormFrequencyPanel
 from embtie_widgets.panels.parameters import ParametersPanel
 from embtie_widgets.panels.scaling import ScalingPanel
+from embtie_widgets.panels.trials import BottleneckTrialsPanel
 from embtie_widgets.requests import (
     AlignRequest,
+    BottleneckTrialsRequest,
     CenteringRequest,
     CheckpointsRequest,
     DriftRequest,
@@ -60,6 +62,7 @@ TABS = (
     Tab("Input scaling", ScalingPanel, ScalingRequest.kind),
     Tab("Drift", DriftPanel, DriftRequest.kind),
     Tab("Output centering", CenteringPanel, CenteringRequest.kind),
+    Tab("Bottleneck trials", BottleneckTrialsPanel, BottleneckTrialsRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
     Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),
 )

@@ -57,11 +57,19 @@ def _of_data(result: TrialsReport, view: View) -> list[str]:
         f"{what} on each step's batch; signs at the ends: every symbol asked for once training has "
         "ended",
         "" if view.curve == "loss" else "dotted: how many of the symbols have been drawn at all",
-        "a sequence repeats one symbol, so its positions are not independent of each other",
+        "a sequence repeats one symbol, so its positions are not independent of each other"
+        + _rotations(result),
         f"only {MOST_CHARTS} combinations are drawn; choose among them above"
         if many > MOST_CHARTS
         else "",
     ]
+
+
+def _rotations(result: TrialsReport) -> str:
+    """Copies that a model cannot tell apart teach what one of them does."""
+    alike = result.settings.get("preset") != "nano-gpt2"
+    long = max((run.length or 1 for run in result.trials), default=1) > 1
+    return ", and have the same logits with this architecture" if alike and long else ""
 
 
 def grid_caption(result: TrialsReport, measure: str = "accuracy") -> str:

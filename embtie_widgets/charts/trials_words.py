@@ -261,12 +261,7 @@ def _alone(run: TrialRun, many: int) -> str:
 
 
 def cautions(result: TrialsReport) -> list[str]:
-    """What to read before the numbers."""
-    return [*_lost(result), *_rotations(result)]
-
-
-def _lost(result: TrialsReport) -> list[str]:
-    """Runs that have failed, each reason once."""
+    """What to read before the numbers: runs that have failed, each reason once."""
     reasons: dict[str, list[TrialRun]] = {}
     for run in result.trials:
         if run.state == FAILED:
@@ -274,15 +269,4 @@ def _lost(result: TrialsReport) -> list[str]:
     return [
         f"{len(runs)} of {len(result.trials)} runs failed: {reason}"
         for reason, runs in reasons.items()
-    ]
-
-
-def _rotations(result: TrialsReport) -> list[str]:
-    """Copies that a model cannot tell apart teach what one of them does."""
-    alike = result.experiment != RANKS and result.settings.get("preset") != "nano-gpt2"
-    if not alike or result.settings.get("layers") == 0 or max(values(result.trials, "length")) < 2:
-        return []
-    return [
-        "Of the architectures only nano GPT-2 can tell the copies of a symbol apart; with the "
-        "others all positions of a sequence have the same logits."
     ]

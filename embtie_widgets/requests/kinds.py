@@ -76,6 +76,8 @@ KINDS: dict[str, Kind] = {
             run="embtie_widgets.jobs.trials:run_trials",
             look="embtie_widgets.jobs.trials:look_up",
             estimate="embtie_widgets.jobs.trials_cost:estimate_trials",
+            page="embtie_widgets.charts.trials:page",
+            text="embtie_widgets.charts.trials:text",
         ),
         Kind(
             CenteringRequest,
