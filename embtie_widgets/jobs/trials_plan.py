@@ -23,6 +23,7 @@ from embtie_widgets.training.trial_recorder import TrialRecorder
 
 RANKS, SPAMLANG = "ranks", "spamlang"
 SERVED_STEPS, SERVED_LOGITS = 20_000, 2**24
+_MEASURED = 512  # positions of a logged step, of which what is transmitted is taken
 
 
 def plan_of(request: BottleneckTrialsRequest, progress: Progress = silent) -> Plan | None:
@@ -52,7 +53,7 @@ def rank_spec(request: BottleneckTrialsRequest, plan: Plan, one: Trial) -> RunSp
         checkpoints=(0,),
     )
     plugs = head_plugs(one.way, one.rank)
-    recorders = TrialRecorder(), BottleneckRecorder()
+    recorders = TrialRecorder(), BottleneckRecorder(_MEASURED)
     return RunSpec(name_of(one), config, one.tied, request.share_start, (*recorders, *plugs))
 
 
@@ -71,7 +72,7 @@ def spam_spec(request: BottleneckTrialsRequest, one: Trial) -> RunSpec:
     )
     rows, draws = rows_of_trial(one), request.draws(one)
     made = spam_config(config, draws, request.preset, rows, request.layers, one.width or 1)
-    recorders = TrialRecorder(draws=True), BottleneckRecorder()
+    recorders = TrialRecorder(draws=True), BottleneckRecorder(_MEASURED)
     return RunSpec(name_of(one), made, one.tied, request.share_start, recorders)
 
 

@@ -79,7 +79,7 @@ class BottleneckTrialsRequest(TrainingRequest):
     """
 
     experiment: str = "ranks"
-    ways: tuple[str, ...] = (FULL, *RANKED)
+    ways: tuple[str, ...] = WAYS
     ranks: tuple[int, ...] = (4, 16)
     tying: tuple[str, ...] = ("untied",)
     rates: tuple[float, ...] = ()
@@ -93,7 +93,11 @@ class BottleneckTrialsRequest(TrainingRequest):
     amount: int = 65_536
     layers: int = 1
     tokenizer: str = field(default=TRAIN_TOKENIZER, kw_only=True)
-    vocabulary: int = field(default=1_024, kw_only=True)
+    vocabulary: int = field(default=512, kw_only=True)
+    steps: int = field(default=1_500, kw_only=True)
+    batch: int = field(default=4, kw_only=True)
+    length: int = field(default=64, kw_only=True)
+    every: int = field(default=10, kw_only=True)
 
     kind: ClassVar[str] = "bottleneck-trials"
 

@@ -1,50 +1,53 @@
-"""Ready settings of the experiments on the gradient bottleneck, each with what it shows."""
+"""Ready settings of the experiments on the gradient bottleneck, each with what it shows.
+
+All was measured on the CPU in float32, with seed 0 where no other is named.
+
+Ranks.
+
+SpamLang.  One layer, width 32, 256 symbols, 300 steps.  After 80,000 positions, by length 1, 4, 16
+and 64, so 313, 78, 20 and 4.9 draws of each symbol: 100, 100, 99 and 34 % of predictions right at a
+rate of 0.01, untied; 100, 100, 100 and 77 % tied.  The rate matters where draws are few: 73 % at
+0.003 and 9 % at 0.03 for length 64, while length 1 has 100 % at all three.  With 5 draws of each
+symbol, lengths 1 and 64 came to 75 and 75 % at 0.003, 36 and 36 % at 0.01, 9 and 9 % at 0.03: the
+losses of the two differ in the fourth digit, since rotations do not tell equal symbols apart.  With
+16,384 positions: 100, 100, 98, 72, 20, 5 and 2 % for lengths 1 to 64.
+
+Classes that never occur, beside 256 symbols drawn 16 times each: 97.7 % right with none, 97.3 % with
+768, 95.7 % with 3,840, at losses of 0.83, 0.92 and 1.12.  The first step's gradient is not
+transmitted by 0.933, 0.986 and 0.996 of its length; at the end it is 0.971, 0.966 and 0.967, as what
+never occurs has no gradient left.
+
+V against d, 16 draws of each symbol, at widths 8, 16 and 32: 73, 92 and 97 % right with 64 symbols,
+32, 85 and 98 % with 256, 14, 63 and 96 % with 1,024; at width 4 6 % with 256 and 2 % with 1,024.
+"""
 
 from typing import Any
+
+_SPAMLANG = {"experiment": "spamlang", "steps": 300, "lr": 1e-2, "lengths": (1,)}
+_DRAWN = {**_SPAMLANG, "budget": "per symbol", "amount": 16}
 
 SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "Ranks of a head": (
         {},
-        "The head through a rank, and the way back alone through the same rank.",
+        "Words.",
     ),
     "Repeats are not data": (
-        {
-            "experiment": "spamlang",
-            "symbols": (256,),
-            "lengths": (1, 4, 16, 64),
-            "amount": 16_384,
-            "lr": 1e-2,
-            "every": 10,
-        },
-        "After the same 16,384 positions, sequences of length 1 are known to 100 %, of length 64 "
-        "to 2 %: each symbol was drawn 64 times there, and once here.",
+        {**_SPAMLANG, "symbols": (256,), "lengths": (1, 4, 16, 64), "amount": 80_000},
+        "The paper's 313 occurrences of each symbol. As sequences of 64 they are 4.9 draws, as in "
+        "the paper's largest run, and 34 % of predictions end right; as sequences of 1 they are "
+        "313 draws, and all are. At a rate of 0.003 the 34 % are 73 %.",
     ),
     "Never-correct classes": (
-        {
-            "experiment": "spamlang",
-            "symbols": (256,),
-            "lengths": (1,),
-            "extra": (0, 768, 3_840),
-            "budget": "per symbol",
-            "amount": 16,
-            "lr": 1e-2,
-            "every": 10,
-        },
-        "Classes that never occur make V/d sixteen times as large; after 16 draws of each symbol "
-        "98 % are known without them and 96 % with them.",
+        {**_DRAWN, "symbols": (256,), "extra": (0, 768, 3_840)},
+        "Classes that never occur make V/d 16 times as large and leave the task as it is. After 16 "
+        "draws of each symbol 98, 97 and 96 % are right, at losses of 0.83, 0.92 and 1.12: a little "
+        "slower, and learnt.",
     ),
     "V against d": (
-        {
-            "experiment": "spamlang",
-            "symbols": (256, 1_024, 4_096),
-            "widths": (4, 8, 16, 32),
-            "lengths": (1,),
-            "budget": "per symbol",
-            "amount": 16,
-            "lr": 1e-2,
-            "every": 10,
-        },
-        "Languages of more symbols and models of less width, each symbol drawn 16 times.",
+        {**_DRAWN, "symbols": (64, 256, 1_024), "widths": (8, 16, 32)},
+        "After 16 draws of each symbol the width decides most: at one V/d of 32, 32 % are right at "
+        "width 8 (256 symbols) and 96 % at width 32 (1,024). At one width more symbols are "
+        "harder: at 8 they are 73, 32 and 14 %, at 32 between 96 and 98 %.",
     ),
 }
 """By name: the fields in which it differs from a plain request, and a sentence."""
