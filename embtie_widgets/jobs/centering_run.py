@@ -12,6 +12,7 @@ import numpy as np
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.centering_report import known_of, sensitivities, why_diverged
 from embtie_widgets.jobs.following import Watched, follow
+from embtie_widgets.jobs.training_rows import shape_of
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import CenteringRequest
 from embtie_widgets.requests.centering import NONE, PARTS
@@ -147,20 +148,11 @@ def _judged(run: CenteringRun, manifest: Mapping[str, Any]) -> CenteringRun:
 def _about(watched: Watched, manifest: Mapping[str, Any]) -> dict[str, Any]:
     settings = manifest["settings"]
     told = {name: settings[name] for name in _TOLD if name in settings}
-    rows, width = _shape(settings)
+    rows, width = shape_of(settings)
     shape = {"vocabulary": rows, "width": width} if rows and width else {}
     device = {"device": manifest["device"]} if manifest.get("device") else {}
     recorded = {"recorded": True} if settings.get("recorded") else {}
     return {"name": watched.name, **shape, **told, **device, **recorded}
-
-
-def _shape(settings: Mapping[str, Any]) -> tuple[int, int]:
-    """Rows and width of the matrices; 0 where they are not written down."""
-    model = settings.get("model")
-    fields = model if isinstance(model, dict) else {}
-    rows = settings.get("rows", fields.get("vocab_size"))
-    width = settings.get("width", fields.get("hidden_size", fields.get("n_embd")))
-    return (rows if isinstance(rows, int) else 0), (width if isinstance(width, int) else 0)
 
 
 def _initial(run: CenteringRun) -> float:

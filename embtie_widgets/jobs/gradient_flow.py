@@ -4,7 +4,6 @@ Models split without training are in `gradient_text`, runs that somebody else tr
 `gradient_run`.
 """
 
-from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.jobs.cache import entry_key, kept_or_made, recall
 from embtie_widgets.jobs.estimate import timed
 from embtie_widgets.jobs.gradient_report import report
@@ -12,14 +11,14 @@ from embtie_widgets.jobs.gradient_run import follow_run
 from embtie_widgets.jobs.gradient_text import known_split, run_split
 from embtie_widgets.jobs.recorded import recorded_flow, recorded_path
 from embtie_widgets.jobs.training_cost import work_of
-from embtie_widgets.jobs.training_plan import TIED, UNTIED, Plan, open_plan
+from embtie_widgets.jobs.training_plan import TIED, UNTIED, open_plan
 from embtie_widgets.jobs.training_rows import Rows
-from embtie_widgets.jobs.training_runs import Pictures
+from embtie_widgets.jobs.twins import Twins
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import GradientFlowRequest
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.requests.mapping import columns_of
-from embtie_widgets.results.gradient import FlowRun, GradientFlow
+from embtie_widgets.results.gradient import GradientFlow
 from embtie_widgets.training.run_store import RunStore
 
 # The shared matrix is what is asked about; the other twin is its comparison.
@@ -45,7 +44,20 @@ def look_up(request: GradientFlowRequest) -> GradientFlow | None:
 
 def _train(request: GradientFlowRequest, progress: Progress) -> GradientFlow:
     plan = open_plan(request, progress)
-    twins = _Twins(request, plan, progress)
+
+    def made(twins: Twins, progress: str) -> GradientFlow:
+        return report(
+            request,
+            twins.runs,
+            plan.rows,
+            failed=twins.failed,
+            notes=twins.notes,
+            hashes=plan.hashes,
+            cached=twins.cached,
+            progress=progress,
+        )
+
+    twins = Twins(plan, ORDER, RunStore.flow_run, made, progress)
     found: GradientFlow = kept_or_made(
         request,
         plan.hashes,
@@ -53,63 +65,6 @@ def _train(request: GradientFlowRequest, progress: Progress) -> GradientFlow:
         lambda made: not made.failed,
     )
     return found
-
-
-class _Twins:
-    """The result as it grows."""
-
-    def __init__(self, request: GradientFlowRequest, plan: Plan, progress: Progress) -> None:
-        self._request, self._plan, self._progress = request, plan, progress
-        self._runs: dict[str, FlowRun] = {}
-        self._failed: dict[str, EmbtieError] = {}
-        self._notes: list[str] = []
-        self._found = 0
-        self._course = plan.course([plan.spec(name) for name in ORDER], progress)
-
-    def trained(self) -> GradientFlow:
-        """The tied run, then the untied one; one that fails leaves the other its curves."""
-        for name in ORDER:
-            try:
-                self._take(name)
-            except Interrupted:
-                raise
-            except EmbtieError as error:
-                self._failed[name] = error
-                self._runs.pop(name, None)
-        if not self._runs:
-            raise self._failed[ORDER[0]]
-        return self._so_far("")
-
-    def all_trained(self) -> bool:
-        """Whether nothing of it was found from earlier runs."""
-        return not self._found and not self._failed
-
-    def _take(self, name: str) -> None:
-        spec = self._plan.spec(name)
-        store = self._plan.known(spec)
-        if store is None:
-            show = Pictures(self._progress, lambda grown: self._growing(name, grown))
-            store = self._plan.run(spec, self._course, show)
-        else:
-            self._found += 1
-        self._runs[name] = store.flow_run()
-        self._notes += store.notes()
-
-    def _growing(self, name: str, store: RunStore) -> GradientFlow:
-        self._runs[name] = run = store.flow_run()
-        return self._so_far(f"{run.about['done']:,} of {run.about['of']:,} steps of the {name} run")
-
-    def _so_far(self, progress: str) -> GradientFlow:
-        return report(
-            self._request,
-            self._runs,
-            self._plan.rows,
-            failed=self._failed,
-            notes=self._notes,
-            hashes=self._plan.hashes,
-            cached=self._found == len(ORDER),
-            progress=progress,
-        )
 
 
 def _file(request: GradientFlowRequest, progress: Progress) -> GradientFlow:

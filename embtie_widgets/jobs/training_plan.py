@@ -14,6 +14,7 @@ from embtie_widgets.jobs.training_runs import Watch, known_run, run_of
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests.training import TrainingRequest
 from embtie_widgets.sources.permission import is_served
+from embtie_widgets.training.bottleneck_recorder import BottleneckRecorder
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus
 from embtie_widgets.training.flow import FlowRecorder
@@ -51,14 +52,14 @@ class Plan:
 
     def spec(self, name: str, *plugs: Intervention) -> RunSpec:
         """The run "untied", or a tied one of any other name, its gradient recorded; `plugs` stand
-        before the recorder."""
-        flow = FlowRecorder(counts=self.rows.counts)
+        before the recorders."""
+        recorders = BottleneckRecorder(), FlowRecorder(counts=self.rows.counts)
         return RunSpec(
             name=name,
             config=self.config,
             tied=name != UNTIED,
             share_start=self.request.share_start,
-            interventions=(*plugs, flow),
+            interventions=(*plugs, *recorders),
         )
 
     def run(

@@ -1,6 +1,6 @@
 """What is known of the rows of a matrix that is trained: tokens, their counts, their kinds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,3 +55,12 @@ def rows_of(
     places = np.arange(len(tokens))
     masks = (np.isin(places, list(some)) for some in (special, raw))
     return Rows(tuple(tokens), counts, kinds_of(tokens, *masks))
+
+
+def shape_of(settings: Mapping[str, Any]) -> tuple[int, int]:
+    """Rows and width of the matrices; 0 where they are not written down."""
+    model = settings.get("model")
+    fields = model if isinstance(model, dict) else {}
+    rows = settings.get("rows", fields.get("vocab_size"))
+    width = settings.get("width", fields.get("hidden_size", fields.get("n_embd")))
+    return (rows if isinstance(rows, int) else 0), (width if isinstance(width, int) else 0)

@@ -16,7 +16,9 @@ from embtie_widgets.measures.devices import full_float32, has_float64
 from embtie_widgets.measures.head_factor import HeadFactor, bottleneck_numbers
 from embtie_widgets.measures.logits import AT_ONCE, wide_type
 
-MOST = 512  # positions: the ratio differs little from one to another
+MOST = 256  # positions: the ratio differs little from one to another
+# Of a step's time, multiply-adds that take none to speak of, and what one costs in float64.
+_SHARE, _LITTLE, _FLOAT64 = 0.1, 1e8, {"cpu": 2.0, "cuda": 32.0}
 NAMES = ("destroyed", "visible_cosine", "kept_energy", "target_kept", "line")
 
 
@@ -72,6 +74,18 @@ def passed_numbers(total: Passed, U: Tensor) -> dict[str, float]:
     kept = (factor.whiten.T @ total.outer * factor.whiten.T).sum()
     found = bottleneck_numbers(total.squared if factor.whole else kept, total.squared)
     return found | {"target_kept": _of_targets(total, factor, U), "line": factor.line}
+
+
+def each_nth(U: Tensor, positions: int, step: float) -> int:
+    """One of so many steps that are logged is to be measured: it then costs these a tenth.
+
+    positions  of a step
+    step       multiply-adds of a step of the training, in its own precision
+    """
+    rows, width = U.shape
+    factor = rows * width**2 / 2 * _FLOAT64.get(U.device.type, 1.0)
+    ours = factor + float(min(MOST, positions)) * rows * width
+    return 1 if ours < _LITTLE else max(1, math.ceil(ours / (_SHARE * step)))
 
 
 def _of_targets(total: Passed, factor: HeadFactor, U: Tensor) -> float:

@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.gradient import scatter_rows
 from embtie_widgets.measures.logits import SUMS, in_blocks, logit_sums
+from embtie_widgets.measures.transmission import Passed, add_passed
 from embtie_widgets.sources.live import matrices_of
 
 _FARTHEST = 32  # nodes of the graph between an embedding's output and its lookup
@@ -115,15 +116,20 @@ class StepCapture:
     Sums:
     proxy           squared norm of the gradient at the lookups
     logits          (SUMS,) of `measures.logits.logit_sums`
+    passed          of `measures.transmission`, empty unless the step `transmits`; None without head
     Others:
     seen            (V,) which tokens stood in the batch
     calls           how often the head and the loss were seen, and each parameter's gradient
+    positions       how many the head has scored
+    head            U (V, d) where a module reads it, else None
     scale           what a GradScaler had multiplied the loss by
     rough           whether logits were in half precision
     """
 
-    def __init__(self, matrices: Matrices, seed: int, scaler: Any = None) -> None:
-        self.matrices, self._scaler = matrices, scaler
+    def __init__(
+        self, matrices: Matrices, seed: int, scaler: Any = None, transmits: bool = True
+    ) -> None:
+        self.matrices, self._scaler, self.transmits = matrices, scaler, transmits
         self.error: Exception | None = None
         self.scale, self.rough = 1.0, False
         self.calls = {"input": 0, "output": 0, "lookup": 0, "head": 0, "loss": 0}
@@ -137,7 +143,9 @@ class StepCapture:
         self.input_product, self.output_product = new(rows), new(rows)
         self.loss, self.proxy = new(()), new((), dtype=self.fine)
         self.logits = new(SUMS, dtype=self.fine)
-        self.seen = new(rows, dtype=torch.bool)
+        self.head = matrices.output if matrices.heads else None
+        self.passed = None if self.head is None else Passed.none(self.head)
+        self.seen, self.positions = new(rows, dtype=torch.bool), 0
         # A generator of its own: the training's random numbers stay what they are.
         drawn = torch.Generator().manual_seed(seed)
         self.probe = torch.randn(E.shape[1], generator=drawn).to(self.device, self.dtype)
@@ -202,6 +210,7 @@ class StepCapture:
         if not output.requires_grad or output.shape[-1] != len(self.output_product):
             return
         self.calls["head"] += 1
+        self.positions += output.numel() // output.shape[-1]
         self.rough = self.rough or output.dtype.itemsize < 4
         along = (hidden.detach().to(self.dtype) @ self.probe).reshape(-1)
         self.logits += logit_sums(output)
@@ -212,6 +221,8 @@ class StepCapture:
         blocks = in_blocks(gradient.reshape(-1, gradient.shape[-1]))
         for block, part in zip(blocks, along.split(len(blocks[0])), strict=True):
             self.output_product += block.to(self.dtype).T @ part
+        if self.transmits and self.head is not None and self.passed is not None:
+            add_passed(self.passed, gradient, self.head)
 
     @_caught
     def _answered(self, module: Any, args: Any, output: Any) -> None:

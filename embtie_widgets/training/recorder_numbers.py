@@ -9,6 +9,7 @@ from torch import Tensor
 
 from embtie_widgets.measures.gradient import Products, flow_numbers, row_products
 from embtie_widgets.measures.logits import in_blocks, wide_type
+from embtie_widgets.measures.transmission import passed_numbers
 from embtie_widgets.training.recorder_hooks import StepCapture
 
 _TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3}
@@ -77,6 +78,13 @@ def gradient_numbers(parts: tuple[Tensor, Tensor], proxy: float) -> tuple[Produc
     """Products of the rows, and the curves that the parts decide."""
     products = row_products(*parts)
     return products, dict(flow_numbers(products, proxy))
+
+
+def transmitted(caught: StepCapture) -> dict[str, float]:
+    """What the head transmits of the logits' gradient; nothing where that was not measured."""
+    if caught.head is None or caught.passed is None or not (caught.transmits and caught.positions):
+        return {}
+    return passed_numbers(caught.passed, caught.head)
 
 
 def turn_numbers(

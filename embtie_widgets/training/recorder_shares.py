@@ -74,7 +74,8 @@ def share(caught: StepCapture, loss: Tensor) -> Tensor:
     for part in linear:
         distributed.all_reduce(part)
         part /= n
-    for total in (caught.proxy, caught.logits):
+    passed = () if caught.passed is None else caught.passed.parts()
+    for total in (caught.proxy, caught.logits, *passed):
         distributed.all_reduce(total)
     caught.proxy /= n**2  # squares of gradients of the mean
     seen = caught.seen.to(torch.uint8)

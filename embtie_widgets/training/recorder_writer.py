@@ -71,6 +71,7 @@ class RunWriter:
             row["check"] = numbers.check_of(caught)
             wrong = numbers.wrong_parts(row["check"], caught)
             row |= ({} if wrong else self._parts(caught)) | numbers_of_sums(caught.logits)
+            row |= numbers.transmitted(caught)
         row |= self._of_matrices()
         row["since"] = step - 1 - self.kept
         self.store.append(row)

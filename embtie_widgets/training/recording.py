@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.measures.transmission import each_nth
 from embtie_widgets.training.recorder_hooks import Matrices, StepCapture, find_matrices
 from embtie_widgets.training.recorder_plan import Plan
 from embtie_widgets.training.recorder_shares import (
@@ -54,6 +55,9 @@ class Recording:
         self.writer: RunWriter | None = None
         self._caught: StepCapture | None = None
         self._said = False
+        self._weights = sum(p.numel() for p in model.parameters() if p.requires_grad)
+        # Of so many recorded steps one has what the head transmits; known once one was caught.
+        self._recorded, self._each = 0, 0
         if rank() == 0:
             self.writer = RunWriter(plan, model, self.matrices, done, of, about or {})
             _tell_moved(plan, self.writer)
@@ -69,7 +73,8 @@ class Recording:
         self._release()
         if self._records(step):
             with self._quiet():
-                caught = StepCapture(self.matrices, step, self.scaler)
+                transmits = not self._each or self._recorded % self._each == 0
+                caught = StepCapture(self.matrices, step, self.scaler, transmits)
                 caught.arm(self.model)
                 self._caught = caught
 
@@ -81,6 +86,7 @@ class Recording:
                 writer.keep(step - 1)
         if self._records(step):
             with self._quiet():
+                self._count(caught)
                 whole, value = self._together(caught, loss)
                 if writer is not None:
                     self._say(writer.write(step, value, self._rate(), whole))
@@ -98,6 +104,13 @@ class Recording:
             writer.save_rows()
         with self._quiet():
             writer.store.set_state(state, self.done)
+
+    def _count(self, caught: StepCapture | None) -> None:
+        self._recorded += 1
+        if not self._each and caught is not None and caught.head is not None and caught.positions:
+            trained = 3.0 * caught.positions * self._weights
+            self._each = each_nth(caught.head, caught.positions, trained)
+            self._recorded = 1
 
     def _records(self, step: int) -> bool:
         return self._how != ABSENT and self.plan.logs(step, self._first_step, self.of)

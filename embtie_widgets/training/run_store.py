@@ -216,14 +216,13 @@ class RunStore:
         """What there is of the run's gradient so far."""
         manifest, rows = self.manifest, self.rows()  # read once: the run may grow meanwhile
         names, by_band = _bands(rows)
-        known = {key: manifest.get(key) for key in ("device", "state", "of")}
         return FlowRun(
             curves={name: curve for name, curve in curves_of(rows).items() if name in CURVES},
             tied=manifest["tied"],
             bands=names,
             by_band=by_band,
             rows=self.row_values(),
-            about=manifest["settings"] | known | {"done": self.done},
+            about=about_run(manifest) | {"done": self.done},
         )
 
     def save_resume(self, state: Mapping[str, Any]) -> None:
@@ -279,6 +278,12 @@ class RunStore:
     def _write_manifest(self, manifest: Mapping[str, Any]) -> None:
         text = json.dumps(manifest, indent=1, default=_plain)
         replaced(self.folder / MANIFEST, lambda part: _write(part, text))
+
+
+def about_run(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What results say of the run of a manifest: its settings, where it ran, how it stands."""
+    known = {key: manifest.get(key) for key in ("device", "state", "of", "done")}
+    return {**manifest["settings"], **known}
 
 
 def is_run(folder: Path) -> bool:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from embtie_widgets.measures.head_factor import HeadFactor
-from embtie_widgets.measures.transmission import NAMES, Passed, add_passed, passed_numbers
+from embtie_widgets.measures.transmission import MOST, NAMES, Passed, add_passed, passed_numbers
 from embtie_widgets.results.bottleneck import CURVES
 
 
@@ -18,7 +18,7 @@ def gradient(normal, positions: int, rows: int, sharp: float = 1.0) -> tuple[Ten
     return likely - torch.nn.functional.one_hot(targets, rows), targets
 
 
-def numbers(G: Tensor, U: Tensor, most: int = 512) -> dict[str, float]:
+def numbers(G: Tensor, U: Tensor, most: int = MOST) -> dict[str, float]:
     total = Passed.none(U)
     add_passed(total, G, U, most)
     return passed_numbers(total, U)

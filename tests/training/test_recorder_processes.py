@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import distributed, multiprocessing
 
+from embtie_widgets.jobs.bottleneck_calls import bottleneck
 from embtie_widgets.measures.gradient_split import gradient_split
 from embtie_widgets.measures.logits import logit_numbers
 from embtie_widgets.training.run_store import RunStore, is_run
@@ -73,6 +74,13 @@ def test_logits_are_counted_over_both(place: Path) -> None:
     with torch.no_grad():
         logits = model_of("llama")(input_ids=ids_of(rows=recorder_worker.ROWS)).logits
     assert row | logit_numbers(logits) == pytest.approx(row, rel=1e-4)
+
+
+def test_what_the_head_transmits_is_of_both(place: Path) -> None:
+    found = bottleneck(model_of("llama"), ids_of(rows=recorder_worker.ROWS, seed=1))
+    row = RunStore.open(place / "tied").rows()[0]
+    assert row["destroyed"] == pytest.approx(found.destroyed, rel=1e-5)
+    assert row["target_kept"] == pytest.approx(float(found.target_kept.mean()), rel=1e-4)
 
 
 def test_tokens_of_both_are_seen(place: Path) -> None:
