@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from embtie_widgets.charts.facets import LEGEND, Facets, heading, named_once, suffix
-from embtie_widgets.charts.figures import plain
 from embtie_widgets.charts.shapes import Vector
 from embtie_widgets.charts.theme import mark_of
 from embtie_widgets.charts.trials_view import (
@@ -109,7 +108,7 @@ def _of_step(runs: Sequence[TrialRun], run: TrialRun, name: str, place: int) -> 
         own, below = _smooth(base, "loss")
         steps, here, there = np.intersect1d(steps, own, return_indices=True)
         known = known[here] - below[there]
-    words = plain(called(run, runs, ("seed",)))
+    words = called(run, runs, ("seed",))
     seed = f", seed {run.seed}" if "seed" in varied(runs) else ""
     hover = f"<b>{words}</b>{seed}, step %{{x:,}}<br>{_LABELS[name]} %{{y:.4g}}<extra></extra>"
     curve = _trace(words, steps, known, look_of(run, runs), place, hover)
@@ -245,7 +244,7 @@ def _of_data(
     at, known = (np.asarray(run.curves.get(one, ()), float) for one in (across, name))
     if len(at) != len(known) or not len(at):
         return []
-    look, words = look_of(run, runs, by), plain(_line_words(run, runs, by))
+    look, words = look_of(run, runs, by), _line_words(run, runs, by)
     said = "%{y:.1%}" if name == "accuracy" else "%{y:.4g} nats"
     hover = f"<b>{words}</b><br>%{{x:,}} {ACROSS[across]}<br>{said}<extra></extra>"
     curve = _trace(words, at, known, look, place, hover)
@@ -370,7 +369,7 @@ def _whole(
         "dragmode": "zoom",
         "legend": LEGEND,
         "shapes": shapes,
-        "annotations": [heading(place, plain(title)) for place, title in enumerate(titles)],
+        "annotations": [heading(place, title) for place, title in enumerate(titles)],
         **facets.layout(across, ups),
     }
     return {"data": traces, "layout": layout, "narrow": facets.narrow.layout(across, ups)}

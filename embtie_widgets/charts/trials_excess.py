@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from embtie_widgets.charts.facets import LEGEND, Facets, heading, named_once, suffix
-from embtie_widgets.charts.figures import plain
 from embtie_widgets.charts.shapes import error_bars
 from embtie_widgets.charts.theme import WAYS
 from embtie_widgets.charts.trials_view import WAY_WORDS, width_of, worded
@@ -38,7 +37,7 @@ def spec(result: TrialsReport | None) -> _Trace:
         "hovermode": "closest",
         "dragmode": "zoom",
         "legend": LEGEND,
-        "annotations": [heading(place, plain(words)) for place, words in enumerate(titles)],
+        "annotations": [heading(place, words) for place, words in enumerate(titles)],
         **facets.layout(across, ups),
     }
     return {"data": traces, "layout": layout, "narrow": facets.narrow.layout(across, ups)}
@@ -157,7 +156,7 @@ def _said(line: _Line, width: int | None) -> str:
     pair = line["interval"]
     seeds = f"{line['seeds']} seed{'s' if line['seeds'] > 1 else ''}"
     ends = f", 95 % {pair[0]:+.3f} to {pair[1]:+.3f}" if pair else ""
-    words = f"<b>{plain(WAY_WORDS[line['way']])}</b>{rank}<br>"
+    words = f"<b>{WAY_WORDS[line['way']]}</b>{rank}<br>"
     return (words + f"{line['mean']:+.3f} nats, {seeds}{ends}").replace("-", "−")
 
 
@@ -165,14 +164,13 @@ def _said_printed(one: PublishedExcess) -> str:
     text = f"{one.text}, width {one.width}, " if one.text else ""
     rank = f"rank {one.rank}, " if one.rank is not None else ""
     ends = f" [{one.interval[0]:.3f}, {one.interval[1]:.3f}]" if one.interval else ""
-    named = f"<b>{plain(WAY_WORDS[one.way])}, printed</b><br>"
+    named = f"<b>{WAY_WORDS[one.way]}, printed</b><br>"
     return f"{named}{text}{rank}five seeds: +{one.excess:.3f}{ends}"
 
 
 def _trace(words: str, place: int) -> _Trace:
-    name = plain(words)
     axes = {"xaxis": f"x{suffix(place)}", "yaxis": f"y{suffix(place)}"}
-    return {"type": "scatter", "name": name, "legendgroup": name, "hoverinfo": "text", **axes}
+    return {"type": "scatter", "name": words, "legendgroup": words, "hoverinfo": "text", **axes}
 
 
 # Axes.

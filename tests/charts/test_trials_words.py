@@ -1,0 +1,102 @@
+"""What is said of an experiment on the bottleneck, and what the command line prints of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from embtie_widgets.charts import trials as chart
+from embtie_widgets.charts.trials_words import accuracy_at
+from embtie_widgets.results.trials import DIVERGED
+from tests import sample_trials as sample
+
+
+def test_each_way_is_told_against_the_full_head_at_the_smallest_rank() -> None:
+    result = sample.ranks()
+    said = chart.headline(result)
+    by_way = {(one["way"], one["rank"]): one["mean"] for one in result.excess}
+    assert "at rank 4 of 32" in said
+    assert f"{by_way['factorised', 4]:+.3f} nats with a factorised head" in said
+    assert f"{by_way['backward', 4]:+.3f} nats with the backward pass alone restricted" in said
+    assert f"{by_way['head-update', None]:+.3f} nats with the head's own update cut" in said
+
+
+def test_small_gaps_of_one_seed_are_told_as_what_chance_may_make() -> None:
+    assert "may be chance" in chart.headline(sample.ranks())
+    several = chart.headline(sample.ranks(seeds=(0, 1, 2)))
+    assert "may be chance" not in several
+    assert "[+" in several
+
+
+def test_a_loss_below_that_of_the_full_head_is_told_with_its_sign() -> None:
+    result = sample.ranks()
+    lines = tuple(one | {"mean": -one["mean"]} for one in result.excess)
+    assert "−0.175 nats with a factorised head" in chart.headline(replace(result, excess=lines))
+
+
+def test_lengths_are_compared_at_the_budget_and_at_equal_independent_sequences() -> None:
+    said = chart.headline(sample.spamlang())
+    assert said.startswith("Length 1 gets 100 % of 1,024 symbols right after 64 independent")
+    assert "length 64 45.1 % after 1 independent sequence of each" in said
+    assert "After as many independent sequences, 1,024, both lengths are at about 45.1 %." in said
+
+
+def test_where_both_lengths_had_as_many_sequences_that_is_not_said_twice() -> None:
+    said = chart.headline(sample.spamlang(budget="sequences", amount=2_048))
+    assert "After as many" not in said
+
+
+def test_the_accuracy_between_two_logged_steps_is_on_the_line_between_them() -> None:
+    run = sample.spamlang().trials[0]
+    at, known = run.curves["sequences"], run.curves["accuracy"]
+    assert accuracy_at(run, (at[4] + at[5]) / 2) == pytest.approx((known[4] + known[5]) / 2)
+    assert np.isnan(accuracy_at(run, at[0] - 1))
+
+
+def test_never_correct_classes_and_ends_of_v_against_d_are_told() -> None:
+    extra = chart.headline(sample.spamlang(lengths=(64,), extra=(0, 256, 4_096)))
+    assert "With 0, 256 and 4,096 never-correct classes 45.1 %" in extra
+    ratio = chart.headline(sample.spamlang(lengths=(64,), symbols=(256, 4_096), widths=(8, 64)))
+    assert "A V/d of 4 ends with 90.9 %" in ratio
+    assert "one of 512 with 13.9 %" in ratio
+    assert "0.25 independent sequences of each" in ratio
+
+
+def test_the_dispute_is_told_and_nobody_is_taken_sides_with() -> None:
+    for result in (sample.ranks(), sample.spamlang()):
+        said = chart.dispute(result)
+        assert "disagree" in said
+        assert "Judge by the lines" in said
+        both = " ".join([said, chart.headline(result), chart.caption(result)])
+        assert "destroyed" not in both
+
+
+def test_nothing_ended_says_how_far_it_is_and_diverged_runs_are_counted() -> None:
+    waiting = tuple(sample.turned(one, "waiting") for one in sample.spamlang().trials)
+    assert "In training: 0 of 2." in chart.headline(
+        replace(sample.spamlang(), trials=waiting, progress="0 of 2")
+    )
+    gone = tuple(sample.turned(one, DIVERGED) for one in sample.spamlang().trials)
+    assert "2 runs diverged" in chart.headline(replace(sample.spamlang(), trials=gone))
+    assert "✕ diverged" in chart.caption(replace(sample.spamlang(), trials=gone))
+
+
+def test_copies_that_have_the_same_logits_are_told_in_the_caption() -> None:
+    assert "the same logits with this architecture" in chart.caption(sample.spamlang())
+    told = chart.caption(sample.spamlang(preset="nano-gpt2"))
+    assert "same logits" not in told
+
+
+def test_failed_runs_are_told_once_a_reason() -> None:
+    assert chart.cautions(sample.every_state()) == [f"1 of 18 runs failed: {sample.REASON}"]
+    assert chart.cautions(sample.ranks()) == []
+
+
+def test_the_command_line_prints_every_run_and_every_loss_above() -> None:
+    result = sample.ranks(seeds=(0, 1))
+    printed = chart.text(None, result)
+    assert printed.count("factorised  ") == 6
+    assert printed.count("backward only, rank") == 3
+    assert "95 % +" in printed
+    assert "note: One rate was given twice" in printed
+    assert "4096" in chart.text(None, sample.grid())
