@@ -13,6 +13,7 @@ from embtie_widgets.jobs.lens_plan import Plan
 from embtie_widgets.jobs.lens_sides import READ, SIDES, Side, hash_of, prepare, saved_path
 from embtie_widgets.jobs.lens_store import Vector, curve_of, recalled
 from embtie_widgets.jobs.lens_training import translators_of
+from embtie_widgets.jobs.opened import described
 from embtie_widgets.jobs.pairs import is_here
 from embtie_widgets.jobs.parts import Part, known_part
 from embtie_widgets.measures.lens import measure_lens
@@ -23,7 +24,7 @@ from embtie_widgets.requests.lens import MOST_SHORT, SHORT
 from embtie_widgets.results.lens import Lens, PairLens
 from embtie_widgets.sources.corpora import find_corpus
 from embtie_widgets.sources.hub import is_hub_id
-from embtie_widgets.sources.models import OpenModel, open_model
+from embtie_widgets.sources.models import open_model
 from embtie_widgets.sources.once import read_once
 from embtie_widgets.sources.permission import is_served
 
@@ -127,7 +128,7 @@ class _Pair:
         opened = open_model(
             side.ref, device=request.device, precision=request.precision, progress=progress
         )
-        self._models[name] = _described(opened)
+        self._models[name] = described(opened)
         show = partial(self._show_training, name, opened.name)
         translators = translators_of(side, opened, request, progress, show)
         lens = measure_lens(
@@ -233,20 +234,3 @@ def _unopened(ref: ModelRef) -> dict[str, Any]:
         ref.ref if is_hub_id(ref.ref) else ref.ref.rstrip("\\/").replace("\\", "/").split("/")[-1]
     )
     return {"name": name, "revision": ref.revision, "notes": []}
-
-
-def _described(opened: OpenModel) -> dict[str, Any]:
-    """What is known of an open model, as plain values."""
-    matrix = opened.model.get_output_embeddings().weight
-    return {
-        "name": opened.name,
-        "revision": opened.revision,
-        "tied": opened.tied,
-        "rows": int(matrix.shape[0]),
-        "width": int(matrix.shape[1]),
-        "dtype": opened.precision,
-        "device": opened.device.type,
-        "placement": opened.placement,
-        "parameters": sum(p.numel() for p in opened.model.parameters()),
-        "notes": list(opened.notes),
-    }

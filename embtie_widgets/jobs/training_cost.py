@@ -32,6 +32,11 @@ def saw_sizes(ref: ModelRef, sizes: dict[str, int]) -> None:
     _sizes[ref] = sizes
 
 
+def sizes_seen(ref: ModelRef) -> dict[str, int] | None:
+    """What `saw_sizes` was told of a model; None while it is not known here."""
+    return _sizes.get(ref)
+
+
 def rows_of(request: TrainingRequest) -> int | None:
     """How many rows the matrices will have; None while the tokenizer is not known here."""
     if request.tokenizer == TRAIN_TOKENIZER:
@@ -90,7 +95,7 @@ def work_of_runs(
 
 def split_work(request: GradientFlowRequest) -> Work | None:
     """A split of a loaded model on a text; None while its size is not known here."""
-    sizes = _sizes.get(request.model)
+    sizes = sizes_seen(request.model)
     if sizes is None:
         return None
     tokens, rows = request.batch * request.length, sizes["rows"]
