@@ -10,6 +10,7 @@ from embtie_widgets.charts.staircase_maps import spec as maps
 from embtie_widgets.charts.staircase_pairs import Pair, agreement, driving, pair_of
 from embtie_widgets.charts.staircase_points import anchor_at
 from embtie_widgets.charts.staircase_points import spec as points
+from embtie_widgets.charts.staircase_tokens import anchor_tokens, columns, token_frame
 from embtie_widgets.charts.staircase_view import (
     ALIKE,
     ALL,
@@ -29,6 +30,7 @@ from embtie_widgets.charts.staircase_view import (
     signature_choices,
     signature_words,
     step_word,
+    ticks,
     values_of,
 )
 from embtie_widgets.charts.staircase_words import (
@@ -56,9 +58,11 @@ __all__ = [
     "about_step",
     "agreement",
     "anchor_at",
+    "anchor_tokens",
     "anchors_at",
     "axis_place",
     "cautions",
+    "columns",
     "curves_caption",
     "driving",
     "figure",
@@ -81,6 +85,8 @@ __all__ = [
     "step_at",
     "step_word",
     "text",
+    "ticks",
+    "token_frame",
     "values_of",
 ]
 

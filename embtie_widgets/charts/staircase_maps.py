@@ -62,13 +62,13 @@ def anchors_at(
 
 
 def _below(shown: Look | None) -> int:
-    return 40 if shown is not None and len(shown.order) <= _FEW else 16
+    return 64 if shown is not None and len(shown.order) <= _FEW else 44
 
 
 def _maps(result: StaircaseReport, shown: Look, view: View) -> list[_Trace]:
     fields = [(matrix_words(shown.matrix.matrix), shown.matrix.similarity)]
     fields += [(signature_words(track.signature), track.similarity) for track in shown.tracks]
-    known = names(result)
+    known = names(result, shown.matrix)
     labels = [known[i] for i in shown.order]
     return [
         _map(i, name, values, shown, labels, view.spread) for i, (name, values) in enumerate(fields)
@@ -97,14 +97,21 @@ def _map(i: int, name: str, values: Vector, shown: Look, labels: list[str], spre
 
 
 _BAR = {
+    "orientation": "h",
     "thickness": 8,
-    "len": 0.9,
+    "len": 220,
+    "lenmode": "pixels",
+    "x": 0,
+    "xanchor": "left",
+    "xpad": 0,
+    "y": 0,
+    "yref": "container",
+    "yanchor": "bottom",
+    "ypad": 0,
     "outlinewidth": 0,
-    "tickvals": [-1, 0, 1],
-    "ticktext": ["−1", "0", "1"],
+    "tickvals": [-1, -0.5, 0, 0.5, 1],
+    "ticktext": ["−1", "", "0", "", "cosine 1"],
     "tickfont": {"size": 11},
-    "xpad": 4,
-    "title": {"text": "cosine", "side": "top", "font": {"size": 12}},
 }
 
 

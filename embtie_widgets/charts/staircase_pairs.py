@@ -8,6 +8,8 @@ from embtie_widgets.charts.shapes import Vector
 from embtie_widgets.charts.staircase_view import Look, at
 from embtie_widgets.results.staircase import SignatureTrack
 
+_LEAST = 5e-5  # a smaller part of a correlation is not told
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -49,8 +51,8 @@ def driving(shown: Look, track: SignatureTrack, count: int) -> tuple[list[Pair],
             for i in places
         ]
 
-    up = [i for i in ranked[::-1][:count] if parts[i] > 0]
-    down = [i for i in ranked[:count] if parts[i] < 0]
+    up = [i for i in ranked[::-1][:count] if parts[i] > _LEAST]
+    down = [i for i in ranked[:count] if parts[i] < -_LEAST]
     return made(np.array(up, int)), made(np.array(down, int))
 
 

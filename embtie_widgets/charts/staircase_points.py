@@ -18,10 +18,10 @@ from embtie_widgets.charts.staircase_view import (
     Look,
     View,
     at,
-    is_ordered,
     look,
     matrix_words,
     names,
+    numbers,
     signature_words,
 )
 from embtie_widgets.results.staircase import StaircaseReport
@@ -81,18 +81,19 @@ def _titles(shown: Look) -> list[str]:
 
 def _drawn(result: StaircaseReport, shown: Look, view: View, clouds: list[Vector]) -> list[_Trace]:
     kept = np.sort(shown.order)
-    known = names(result)
+    known = names(result, shown.matrix)
     labels = [known[i] for i in kept]
     hue = _hues(shown, view)
     lit = np.array([i in view.lit for i in kept])
     written = [
         name if (lit[i] if lit.any() else i < _NAMED) else "" for i, name in enumerate(labels)
     ]
+    ordered = numbers(result, shown.matrix)[kept]
     traces: list[_Trace] = []
     for i, cloud in enumerate(clouds):
         axes = {"xaxis": f"x{suffix(i)}", "yaxis": f"y{suffix(i)}"}
         traces += [
-            axes | _thread(cloud, is_ordered(result)),
+            axes | _thread(cloud, ordered),
             axes | _points(cloud, labels, written, hue, lit),
         ]
     return traces
@@ -107,12 +108,12 @@ def _hues(shown: Look, view: View) -> Vector:
     return np.asarray(hue[np.argsort(shown.order)])
 
 
-def _thread(cloud: Vector, ordered: bool) -> _Trace:
+def _thread(cloud: Vector, ordered: Vector) -> _Trace:
     return {
         "type": "scatter",
         "mode": "lines",
-        "x": cloud[:, 0] if ordered else [],
-        "y": cloud[:, 1] if ordered else [],
+        "x": cloud[ordered, 0],
+        "y": cloud[ordered, 1],
         "line": {"color": "rgba(122,130,143,0.45)", "width": 1.2},
         "hoverinfo": "skip",
     }
@@ -134,7 +135,7 @@ def _points(
         "hoverinfo": "text",
         "cliponaxis": False,
         "marker": {
-            "size": np.where(lit, 13, 9).astype("u1"),
+            "size": np.where(lit, 14, 11).astype("u1"),
             "color": hue,
             "cmin": 0,
             "cmax": 1,

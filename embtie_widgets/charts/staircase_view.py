@@ -1,13 +1,14 @@
 """What of a staircase is looked at: a run, a matrix, signatures, and a step of the training."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from embtie_widgets.charts.figures import plain
 from embtie_widgets.charts.shapes import Vector
+from embtie_widgets.charts.steps import marks
 from embtie_widgets.charts.theme import ROLES, SIGNATURES, Mark
 from embtie_widgets.results.checkpoints import Place
 from embtie_widgets.results.staircase import (
@@ -109,8 +110,8 @@ def place_of(run: StaircaseRun, step: int) -> int:
 
 
 def at(values: Vector, place: int) -> Vector:
-    """(...) of one step of what has either a first axis of steps or one entry for all."""
-    return np.asarray(values[place if len(values) > 1 else 0], "f4")
+    """(...) of one step of what has a first axis of steps, or of as many as it has: one for all."""
+    return np.asarray(values[min(place, len(values) - 1)], "f4")
 
 
 def _order(tracks: Sequence[SignatureTrack], matrix: MatrixTrack, view: View) -> Vector:
@@ -129,16 +130,21 @@ def is_text(result: StaircaseReport | None) -> bool:
     return result is not None and bool(result.tokens)
 
 
-def is_ordered(result: StaircaseReport) -> bool:
-    """Whether the anchors are numbers, so that a line from one to the next means something."""
-    return not is_text(result) and all(name.lstrip("−-").isdigit() for name in result.anchors)
+def numbers(result: StaircaseReport, matrix: MatrixTrack) -> Vector:
+    """(n,) which rows are numbers of a toy task, so that a line from one to the next means
+    something."""
+    if is_text(result):
+        return np.zeros(len(result.anchors), bool)
+    return np.array([name.lstrip("−-").isdigit() for name in matrix.rows or result.anchors])
 
 
-def names(result: StaircaseReport) -> list[str]:
-    """The anchors as they are written, no two alike, safe for plotly."""
+def names(result: StaircaseReport, matrix: MatrixTrack) -> list[str]:
+    """The rows that are compared as they are written, no two alike, safe for plotly."""
     found: list[str] = []
     seen: set[str] = set()
-    for name, row in zip(result.anchors, result.ids.tolist(), strict=True):
+    known = matrix.rows or result.anchors
+    ids = range(len(known)) if matrix.rows else result.ids.tolist()
+    for name, row in zip(known, ids, strict=True):
         one = f"{name} ({row})" if name in seen else name
         seen.add(one)
         found.append(plain(one))
@@ -174,8 +180,8 @@ def mark_of_signature(name: str, among: Sequence[str]) -> Mark:
     """The mark of a signature; one that has none of its own gets one that is free."""
     if name in SIGNATURES:
         return SIGNATURES[name]
-    marks = list(SIGNATURES.values())
-    return marks[among.index(name) % len(marks)] if name in among else marks[0]
+    free = list(SIGNATURES.values())
+    return free[among.index(name) % len(free)] if name in among else free[0]
 
 
 def mark_of_matrix(result: StaircaseReport, run: str, matrix: str) -> Mark:
@@ -189,16 +195,17 @@ def mark_of_matrix(result: StaircaseReport, run: str, matrix: str) -> Mark:
 
 
 def run_choices(result: StaircaseReport | None) -> list[tuple[str, str]]:
-    """Words and name of each run that can be looked at."""
+    """Words and name of each run that can be looked at, "" for the first."""
     known = {} if result is None else result.runs
-    return [(name, name) for name, run in known.items() if len(run.steps) and run.matrices]
+    found = [name for name, run in known.items() if len(run.steps) and run.matrices]
+    return [(name, name if place else "") for place, name in enumerate(found)]
 
 
 def matrix_choices(result: StaircaseReport | None, view: View = USUAL) -> list[tuple[str, str]]:
-    """Words and name of each matrix of the run."""
+    """Words and name of each matrix of the run, "" for the first."""
     name = run_name(result, view)
     known = result.runs[name].matrices if result is not None and name else {}
-    return [(matrix_words(one), one) for one in known]
+    return [(matrix_words(one), one if place else "") for place, one in enumerate(known)]
 
 
 def signature_choices(result: StaircaseReport | None, view: View = USUAL) -> list[tuple[str, str]]:
@@ -241,3 +248,20 @@ def number(value: Any, places: int = 2) -> str:
     if not np.isfinite(value):
         return "–"
     return f"{value + 0.0:.{places}f}".replace("-", "−")
+
+
+def ticks(result: StaircaseReport, view: View = USUAL) -> dict[str, Any]:
+    """What a StepSlider shows of the run that is looked at."""
+    shown, axis = look(result, view), axis_place(result, view.scale)
+    steps = [] if shown is None else [int(step) for step in shown.run.steps]
+    readouts = [
+        about_step(result, replace(shown, place=place))
+        for place in range(len(steps))
+        if shown is not None
+    ]
+    return {
+        "places": [axis.of(step) for step in steps],
+        "readouts": readouts,
+        "kinds": ["listed"] * len(steps),
+        "marks": marks(axis),
+    }

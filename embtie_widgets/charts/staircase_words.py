@@ -49,8 +49,12 @@ def _story(result: StaircaseReport, name: str, run: StaircaseRun) -> str:
     parts = [_course(result, track, run) for track in own]
     if not parts:
         return ""
-    who = f"{name}, {matrix_words(matrix)}: " if len(result.runs) > 1 else ""
-    return f"{who}{'; '.join(parts)}.{_order_of(result, own, run)}"
+    who = (
+        f"{name}: the {matrix_words(matrix)}"
+        if len(result.runs) > 1
+        else (f"The {matrix_words(matrix)}")
+    )
+    return f"{who} follows {'; '.join(parts)}.{_order_of(result, own, run)}"
 
 
 def _course(result: StaircaseReport, track: SignatureTrack, run: StaircaseRun) -> str:
@@ -59,12 +63,14 @@ def _course(result: StaircaseReport, track: SignatureTrack, run: StaircaseRun) -
     best = int(np.nanargmax(values))
     last = values[np.isfinite(values)][-1]
     name = signature_words(track.signature)
-    how = {"held_out": " held out", "fit": " as 1 − MSE (it does not vary)"}
+    how = {"held_out": ", held out,", "fit": ", by 1 − MSE since it does not vary,"}
     said = how.get(measure_of(track), "")
-    top = f"{name}{said} {number(values[best])} at {step_word(result)} {int(run.steps[best]):,}"
-    if values[best] - last >= _FALL:
-        return f"{top}, then down to {number(last)}"
-    return top if best == len(values) - 1 else f"{top}, {number(last)} at the end"
+    where = f"{step_word(result)} {int(run.steps[best]):,}"
+    if best == len(values) - 1:
+        return f"{name}{said} up to {number(last)} at the end"
+    then = "then down to " if values[best] - last >= _FALL else ""
+    top = f"{name}{said} up to {number(values[best])} at {where}"
+    return f"{top}, {then}{number(last)} at the end"
 
 
 def _order_of(result: StaircaseReport, tracks: list[SignatureTrack], run: StaircaseRun) -> str:
@@ -157,7 +163,12 @@ def _probe(result: StaircaseReport) -> str:
 
 
 def _on_task(result: StaircaseReport) -> str:
-    return str(result.task.get("words", "")) or _of_text(result)
+    return _rule(result) or _of_text(result)
+
+
+def _rule(result: StaircaseReport) -> str:
+    rule, many = result.task.get("rule"), result.task.get("sequences")
+    return f"label {rule} of {many:,} sequences" if rule and isinstance(many, int) else ""
 
 
 def _of_text(result: StaircaseReport) -> str:
