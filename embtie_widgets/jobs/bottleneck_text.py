@@ -80,11 +80,13 @@ def known_text(request: BottleneckRequest) -> BottleneckReport | None:
 
 @dataclass(frozen=True)
 class _Side:
-    """One model before it is opened: the hash of its weights, and the text as it cuts it."""
+    """One model before it is opened: hashes of what decides its numbers, the text as it cuts it,
+    how many layers it has."""
 
     ref: ModelRef
     hashes: dict[str, str]
     pieces: Pieces
+    layers: int
 
     def key(self, request: BottleneckRequest) -> str:
         """The name under which its numbers are kept."""
@@ -119,10 +121,11 @@ def _side(request: BottleneckRequest, ref: ModelRef, progress: Progress) -> _Sid
         train_tokens=0,
         progress=progress,
     )
-    saw_sizes(ref, sizes_of(ref, progress))
+    sizes = sizes_of(ref, progress)
+    saw_sizes(ref, sizes)
     progress("looking for an earlier result", 0, 1)
     own = {"model": model_hash(ref, progress), "tokenizer": tokenizer.sha256}
-    return _Side(ref, own | {"text": pieces.sha256}, pieces)
+    return _Side(ref, own | {"text": pieces.sha256}, pieces, sizes["layers"])
 
 
 class _Models:
@@ -221,7 +224,7 @@ def _described(opened: OpenModel, side: _Side, found: Bottleneck) -> BottleneckM
         counts = np.bincount(np.concatenate(side.pieces.ids), minlength=found.rows)
         known = replace(known, counts=counts[: found.rows])
         notes = ["The model brings no counts of its tokens: they are counted in the text read."]
-    about = described(opened)
+    about = described(opened) | {"layers": side.layers}
     about["notes"] += notes
     about["text"] = {"name": side.pieces.name, **side.pieces.settings}
     at = found.targets

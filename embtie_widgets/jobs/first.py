@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.jobs import lens_cost
+from embtie_widgets.jobs import lens_cost, training_cost
 from embtie_widgets.jobs.estimate import experience
-from embtie_widgets.requests import LensRequest, PairRequest, Request
+from embtie_widgets.requests import BottleneckRequest, LensRequest, PairRequest, Request
 from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.results.storage import from_bytes, to_bytes
 
@@ -21,6 +21,8 @@ _DATA = Path(__file__).parents[1] / "data"
 # Of these kinds of request, the one with every default is answered.
 FILES = {
     "align": "first_result.npz",
+    "bottleneck": "first_bottleneck.npz",
+    "bottleneck-trials": "first_trials.npz",
     "centering": "first_centering.npz",
     "checkpoints": "first_checkpoints.npz",
     "drift": "first_drift.npz",
@@ -47,6 +49,10 @@ def first_result(request: Request) -> Any | None:
     if isinstance(request, LensRequest):
         for ref, facts in zip((request.a, request.b), result.models.values(), strict=True):
             lens_cost.saw(ref, facts)
+    if isinstance(request, BottleneckRequest):
+        for ref, one in zip(request.models, result.models.values(), strict=True):
+            sizes = {name: one.about[name] for name in training_cost.SIZES_SEEN}
+            training_cost.saw_sizes(ref, sizes)
     # A field that a pair's request has been given since has its default there.
     asked = request.to_dict() if isinstance(request, PairRequest) else {}
     return replace(result, settings=asked | result.settings | {"cached": True})

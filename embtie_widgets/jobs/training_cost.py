@@ -14,6 +14,7 @@ _LOGITS, _WEIGHT_BYTES = 4, 24
 # Hidden numbers that a layer keeps for a token, over the width.
 _STATES = 34
 _KIND = "training"
+SIZES_SEEN = ("parameters", "rows", "width", "layers")
 READ = Estimate(0.3, 0)  # of a recorded file
 _BEGIN_SECONDS, _STEP_SECONDS = 3.0, 0.01
 

@@ -23,7 +23,7 @@ from embtie_widgets.measures.head import Head, refuse_others
 from embtie_widgets.measures.head_factor import HeadFactor, bottleneck_numbers, ratios
 from embtie_widgets.measures.head_inputs import HeadInputs, evaluating, head_inputs
 from embtie_widgets.measures.logit_gradients import GradientRows, gradient_rows, slope
-from embtie_widgets.measures.predicted import predicted
+from embtie_widgets.measures.predicted import IGNORED, predicted
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.results.bottleneck import Bottleneck, EqualSteps, GradientSpectrum
 from embtie_widgets.sources.alone import alone_with
@@ -61,7 +61,8 @@ def bottleneck(
     waiting = partial(progress, STAGE, 0, 1)
     with alone_with(model, waiting), evaluating(model):
         head = Head.of(model)
-        work = _Work(head, HeadFactor.of(head.weight, progress), gram, steps_at)
+        total = int((targets != IGNORED).sum())
+        work = _Work(head, HeadFactor.of(head.weight, progress), total, gram, steps_at)
         for part in head_inputs(model, head, known, targets, progress):
             work.add(part, progress)
         found = work.result(seed, progress)
@@ -76,9 +77,10 @@ class _Work:
     """What is gathered of n positions, in the order of the text."""
 
     def __init__(
-        self, head: Head, factor: HeadFactor, gram: int, steps_at: Sequence[float]
+        self, head: Head, factor: HeadFactor, total: int, gram: int, steps_at: Sequence[float]
     ) -> None:
-        self.head, self.factor, self.gram, self.steps_at = head, factor, gram, steps_at
+        self.head, self.factor, self.total = head, factor, total
+        self.gram, self.steps_at = gram, steps_at
         self.most = max(gram, _CHECKED)  # positions that are kept with their states
         self.parts: list[HeadInputs] = []
         self.numbers: list[Tensor] = []
@@ -88,9 +90,7 @@ class _Work:
     def add(self, part: HeadInputs, progress: Progress) -> None:
         """Some more positions."""
 
-        def tell() -> None:
-            progress(STAGE, sum(map(len, self.numbers)), 0)
-
+        tell = partial(progress, STAGE, sum(map(len, self.numbers)), self.total)
         found = gradient_rows(self.head, part.hidden, part.targets, tell)
         kept = self.factor.transmitted(found.at_hidden, found.squared).to(found.scale)
         self.numbers.append(torch.stack([found.scale, found.squared, kept, found.loss], 1).cpu())

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from embtie_widgets.requests.align import AlignRequest
+from embtie_widgets.requests.bottleneck import BottleneckRequest
 from embtie_widgets.requests.centering import CenteringRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.drift import DriftRequest
@@ -72,9 +73,19 @@ KINDS: dict[str, Kind] = {
             text="embtie_widgets.cli.run:describe",
         ),
         Kind(
+            BottleneckRequest,
+            run="embtie_widgets.jobs.bottleneck:run_bottleneck",
+            look="embtie_widgets.jobs.bottleneck:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.bottleneck_cost:estimate_bottleneck",
+            page="embtie_widgets.charts.bottleneck:page",
+            text="embtie_widgets.charts.bottleneck:text",
+        ),
+        Kind(
             BottleneckTrialsRequest,
             run="embtie_widgets.jobs.trials:run_trials",
             look="embtie_widgets.jobs.trials:look_up",
+            first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.trials_cost:estimate_trials",
             page="embtie_widgets.charts.trials:page",
             text="embtie_widgets.charts.trials:text",
