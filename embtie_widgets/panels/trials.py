@@ -44,14 +44,14 @@ are the answer: they make V/d larger and leave the task as it is.</p>
 # Of a training's fields those that an experiment has its own controls for, or has no use for.
 _NOT_ASKED = frozenset({"lr", "seed", "share_start"})
 _NOT_OF_SPAMLANG = frozenset({"batch", "length", "corpus", "tokenizer", "vocabulary"})
+_USUAL = "usual"  # what is drawn first, of either experiment
 _CURVES = {
-    RANKS: (("Loss", "loss"), ("Above the full head", "against")),
-    SPAMLANG: (("Right predictions", "accuracy"), ("Loss", "loss")),
+    RANKS: (("Loss", _USUAL), ("Above the full head", "against")),
+    SPAMLANG: (("Right predictions", _USUAL), ("Loss", "loss")),
 }
 _CURVE_HELP = {
-    "loss": "Loss of each step's batch",
-    "against": "Less that of the full head at the same step",
-    "accuracy": "Share of right predictions in each step's batch",
+    RANKS: ("Loss of each step's batch", "Less that of the full head at the same step"),
+    SPAMLANG: ("Share of right predictions in each step's batch", "Loss of each step's batch"),
 }
 _ACROSS = (("Positions", "positions"), ("Independent sequences", "sequences"))
 
@@ -115,11 +115,11 @@ class BottleneckTrialsPanel(Panel):
     def _build_choices(self) -> None:
         """What of the result is looked at."""
         self.only, self.run_menu = RunFilter(self.callback), RunMenu(self.callback)
-        self.curve = _segments("drawn", _CURVES[RANKS], [*_CURVE_HELP.values()][:2])
+        self.curve = _segments("drawn", _CURVES[RANKS], _CURVE_HELP[RANKS])
         self.across = _segments(
             "against",
             _ACROSS,
-            [f"The number of {words} seen so far" for words in ACROSS.values()],
+            tuple(f"The number of {words} seen so far" for words in ACROSS.values()),
         )
         self.measure = labelled(
             w.Dropdown(description="each cell shows", options=chart.measures_of(None)),
@@ -156,7 +156,7 @@ class BottleneckTrialsPanel(Panel):
         """Which runs are drawn, against what, and the one that is looked at."""
         return {
             "only": Setting(self.only, "value", ""),
-            "curve": Setting(self.curve, "value", _CURVES[RANKS][0][1]),
+            "curve": Setting(self.curve, "value", _USUAL),
             "across": Setting(self.across, "value", "positions"),
             "cell": Setting(self.measure, "value", "accuracy"),
             "run": Setting(self.run_menu, "key", ""),
@@ -249,11 +249,11 @@ class BottleneckTrialsPanel(Panel):
         self.only.draw(result)
         self.run_menu.draw(result)
         reoffer(self.curve, list(_CURVES[result.experiment]))
-        self.curve.tooltips = [_CURVE_HELP[name] for _, name in self.curve.options]
+        self.curve.tooltips = _CURVE_HELP[result.experiment]
         reoffer(self.measure, chart.measures_of(result))
 
     def _view(self) -> chart.View:
-        return chart.View(self.only.only, self.across.value, self.curve.value or "")
+        return chart.View(self.only.only, self.across.value, self.curve.value or _USUAL)
 
     def _redraw(self) -> None:
         if self.result is not None and not self._drawing:
@@ -288,7 +288,7 @@ def _captioned(words: str) -> str:
     return f"<p>{escape(words)}</p>"
 
 
-def _segments(label: str, options: Any, tips: list[str]) -> w.ToggleButtons:
+def _segments(label: str, options: Any, tips: tuple[str, ...]) -> w.ToggleButtons:
     return labelled(
         w.ToggleButtons(description=label, options=options, tooltips=tips), label
     ).add_class("ep-segments")

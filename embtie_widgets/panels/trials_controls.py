@@ -8,7 +8,7 @@ import traitlets as t
 from embtie_widgets.charts.trials_view import RANKS, SPAMLANG, WAY_SAYS, WAY_WORDS
 from embtie_widgets.panels.centering_controls import rate_chips, seed_chips, tying_chips
 from embtie_widgets.panels.chips import ChipPicker
-from embtie_widgets.panels.fields import Field, fold, labelled, section, whole_if_it_is
+from embtie_widgets.panels.fields import Field, fold, labelled, section
 from embtie_widgets.panels.slider_list import SliderList
 from embtie_widgets.requests.centering import SIZES
 from embtie_widgets.requests.trials import RANKED, BottleneckTrialsRequest, Trial
@@ -129,7 +129,7 @@ class TrialControls:
             "extra": Field(self.extra),
             "budget": Field(self.budget),
             "amount": Field(self.amount, lambda pair: pair[0], lambda one: (one,)),
-            "layers": Field(self.layers, to_request=whole_if_it_is),
+            "layers": Field(self.layers),
             "tying": Field(self.tying),
             **self.rates.fields("lr", "rates"),
             **self.seeds.fields("seed", "seeds"),
