@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from embtie_widgets.panels.trials import BottleneckTrialsPanel
     from embtie_widgets.requests import (
         AlignRequest,
+        BottleneckRequest,
         BottleneckTrialsRequest,
         CenteringRequest,
         CheckpointsRequest,
@@ -74,6 +75,7 @@ _HOME = {
     "BottleneckTrialsPanel": "panels.trials",
     "BottleneckTrialsRequest": "requests",
     "BottleneckPanel": "panels.bottleneck",
+    "BottleneckRequest": "requests",
     "CenteringPanel": "panels.centering",
     "CenteringRequest": "requests",
     "CheckpointsPanel": "panels.checkpoints",
@@ -137,6 +139,7 @@ __all__ = [
     "AlignRequest",
     "AlignmentPanel",
     "BottleneckPanel",
+    "BottleneckRequest",
     "BottleneckTrialsPanel",
     "BottleneckTrialsRequest",
     "CenteringPanel",
