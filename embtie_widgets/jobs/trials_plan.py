@@ -23,7 +23,7 @@ from embtie_widgets.training.trial_recorder import TrialRecorder
 
 RANKS, SPAMLANG = "ranks", "spamlang"
 SERVED_STEPS, SERVED_LOGITS = 20_000, 2**24
-_MEASURED = 512  # positions of a logged step, of which what is transmitted is taken
+_MEASURED = 256  # positions of a logged step, of which what is transmitted is taken
 
 
 def plan_of(request: BottleneckTrialsRequest, progress: Progress = silent) -> Plan | None:

@@ -2,7 +2,14 @@
 
 All was measured on the CPU in float32, with seed 0 where no other is named.
 
-Ranks.
+Ranks, of a head of 512 rows and width 64, two layers, rate 0.003, weight decay 0.1.  After 1,500
+steps of 256 tokens the full head had a loss of 3.553 on text held out; above it were factorised
+heads by 0.144 at rank 16 and 0.562 at rank 4, the backward restriction by 0.096 and 0.534, the cut
+head update by 1.492.  After 300 steps of 1,024 tokens, 1,024 rows, from a full loss of 4.442:
+factorised 0.182 and 0.491, backward 0.299 and 0.580.  So early in a training the way back counts for
+more than what the head can say.  Of the gradient's length 0.934 is not transmitted at the start and
+0.904 at the end with the full head, 0.930 and 0.920 with the way back restricted to 4 and 16.  The
+directions that the restriction keeps are those of the head's longest rows; others were not tried.
 
 SpamLang.  One layer, width 32, 256 symbols, 300 steps.  After 80,000 positions, by length 1, 4, 16
 and 64, so 313, 78, 20 and 4.9 draws of each symbol: 100, 100, 99 and 34 % of predictions right at a
@@ -12,10 +19,10 @@ symbol, lengths 1 and 64 came to 75 and 75 % at 0.003, 36 and 36 % at 0.01, 9 an
 losses of the two differ in the fourth digit, since rotations do not tell equal symbols apart.  With
 16,384 positions: 100, 100, 98, 72, 20, 5 and 2 % for lengths 1 to 64.
 
-Classes that never occur, beside 256 symbols drawn 16 times each: 97.7 % right with none, 97.3 % with
-768, 95.7 % with 3,840, at losses of 0.83, 0.92 and 1.12.  The first step's gradient is not
-transmitted by 0.933, 0.986 and 0.996 of its length; at the end it is 0.971, 0.966 and 0.967, as what
-never occurs has no gradient left.
+Classes that never occur, beside 256 symbols drawn 16 times each: 97.7 % right with none, 97.3 %
+with 768, 95.7 % with 3,840, at losses of 0.83, 0.92 and 1.12.  Of the gradient's length 0.933,
+0.986 and 0.996 is not transmitted in the first step, and 0.971, 0.966 and 0.967 in the last: what
+never occurs has next to no gradient by then.
 
 V against d, 16 draws of each symbol, at widths 8, 16 and 32: 73, 92 and 97 % right with 64 symbols,
 32, 85 and 98 % with 256, 14, 63 and 96 % with 1,024; at width 4 6 % with 256 and 2 % with 1,024.
@@ -29,7 +36,10 @@ _DRAWN = {**_SPAMLANG, "budget": "per symbol", "amount": 16}
 SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "Ranks of a head": (
         {},
-        "Words.",
+        "At rank 16 of 64 the backward restriction alone costs 0.10 nats and the factorised head "
+        "0.14, at rank 4 0.53 and 0.56: in that order, as in the reply, but close. Cutting the "
+        "head's own update costs 1.49, the most of all. After 300 steps on four times the batch "
+        "the order was the other way round. One seed.",
     ),
     "Repeats are not data": (
         {**_SPAMLANG, "symbols": (256,), "lengths": (1, 4, 16, 64), "amount": 80_000},
@@ -40,8 +50,8 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "Never-correct classes": (
         {**_DRAWN, "symbols": (256,), "extra": (0, 768, 3_840)},
         "Classes that never occur make V/d 16 times as large and leave the task as it is. After 16 "
-        "draws of each symbol 98, 97 and 96 % are right, at losses of 0.83, 0.92 and 1.12: a little "
-        "slower, and learnt.",
+        "draws of each symbol 98, 97 and 96 % are right, at losses of 0.83, 0.92 and 1.12: learnt, "
+        "a little later.",
     ),
     "V against d": (
         {**_DRAWN, "symbols": (64, 256, 1_024), "widths": (8, 16, 32)},

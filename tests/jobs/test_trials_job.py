@@ -49,7 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def ranks_(place: Path) -> BottleneckTrialsRequest:
     """Every way of a head, of models that are trained in a moment."""
-    return BottleneckTrialsRequest(**small(place), ways=WAYS, ranks=(RANK,), steps=STEPS)
+    return BottleneckTrialsRequest(**small(place), ways=WAYS, ranks=(RANK,), steps=STEPS, every=1)
 
 
 @pytest.fixture(scope="module")
