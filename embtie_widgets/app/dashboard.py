@@ -8,6 +8,7 @@ import ipywidgets as w
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.alignment import AlignmentPanel
+from embtie_widgets.panels.bottleneck import BottleneckPanel
 from embtie_widgets.panels.centering import CenteringPanel
 from embtie_widgets.panels.checkpoints import CheckpointsPanel
 from embtie_widgets.panels.drift import DriftPanel
@@ -18,9 +19,11 @@ from embtie_widgets.panels.lens import LensPanel
 from embtie_widgets.panels.norms import NormFrequencyPanel
 from embtie_widgets.panels.parameters import ParametersPanel
 from embtie_widgets.panels.scaling import ScalingPanel
+from embtie_widgets.panels.staircase import StaircasePanel
 from embtie_widgets.panels.trials import BottleneckTrialsPanel
 from embtie_widgets.requests import (
     AlignRequest,
+    BottleneckRequest,
     BottleneckTrialsRequest,
     CenteringRequest,
     CheckpointsRequest,
@@ -31,6 +34,7 @@ from embtie_widgets.requests import (
     NormFrequencyRequest,
     ParametersRequest,
     ScalingRequest,
+    StaircaseRequest,
 )
 from embtie_widgets.requests.link import Link
 
@@ -62,7 +66,9 @@ TABS = (
     Tab("Input scaling", ScalingPanel, ScalingRequest.kind),
     Tab("Drift", DriftPanel, DriftRequest.kind),
     Tab("Output centering", CenteringPanel, CenteringRequest.kind),
+    Tab("Gradient bottleneck", BottleneckPanel, BottleneckRequest.kind),
     Tab("Bottleneck trials", BottleneckTrialsPanel, BottleneckTrialsRequest.kind),
+    Tab("Context staircase", StaircasePanel, StaircaseRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
     Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),
 )

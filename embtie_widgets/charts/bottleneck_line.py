@@ -120,7 +120,7 @@ def _layout(
     return {
         "uirevision": f"line {scale} {across}",
         "height": 460,
-        "margin": {"l": 8, "r": 16, "t": 64, "b": 8},
+        "margin": {"l": 8, "r": 16, "t": 44, "b": 8},
         "hovermode": "closest",
         "dragmode": "zoom",
         "legend": ABOVE,

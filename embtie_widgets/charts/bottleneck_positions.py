@@ -32,8 +32,10 @@ def histogram(result: BottleneckReport | None, scale: str = "r") -> dict[str, An
     values = {n: _known(how.of(one.bottleneck.per_position)) for n, one in models.items()}
     edges = _edges([v for v in values.values() if len(v)])
     looks = {} if result is None else marks(result)
+    drawn = [_outline(name, values[name], edges, looks[name]) for name in models]
+    top = max((float(one["y"].max()) for one in drawn), default=1.0)
     return {
-        "data": [_outline(name, values[name], edges, looks[name]) for name in models],
+        "data": [*drawn, *_lines(models, how, top)],
         "layout": _histogram_layout(models, looks, how, scale),
     }
 
@@ -72,11 +74,10 @@ def _histogram_layout(
         (float(how.of(np.asarray(one.bottleneck.destroyed))), looks[name], "solid")
         for name, one in models.items()
     ]
-    lines = dict.fromkeys(float(how.of(np.asarray(m.bottleneck.line))) for m in models.values())
     return {
         "uirevision": f"positions {scale} {list(models)}",
         "height": 380,
-        "margin": {"l": 8, "r": 16, "t": 64, "b": 8},
+        "margin": {"l": 8, "r": 16, "t": 44, "b": 8},
         "hovermode": "closest",
         "legend": ABOVE,
         "xaxis": {
@@ -87,8 +88,7 @@ def _histogram_layout(
             "nticks": 8,
         },
         "yaxis": {"title": {"text": "positions, %"}, "rangemode": "tozero", "zeroline": False},
-        "shapes": [_upright(*one) for one in (*levels, *((x, _NEUTRAL, "dash") for x in lines))],
-        "annotations": [_line_words(x) for x in lines],
+        "shapes": [_upright(*one) for one in levels],
     }
 
 
@@ -97,19 +97,21 @@ def _upright(x: float, look: Mark, dash: str) -> _Trace:
     return {"type": "line", **place, "line": {"color": look.color, "width": 1.8, "dash": dash}}
 
 
-def _line_words(x: float) -> _Trace:
-    return {
-        "x": x,
-        "yref": "paper",
-        "y": 1,
-        "text": f"line {x:.3f}",
-        "xanchor": "right",
-        "yanchor": "top",
-        "xshift": -4,
-        "font": {"size": 12},
-        "opacity": 0.85,
-        "showarrow": False,
-    }
+def _lines(models: dict[str, BottleneckModel], how: Scale, top: float) -> list[_Trace]:
+    """What counting dimensions gives, once for all models that it is the same of."""
+    known = dict.fromkeys(float(how.of(np.asarray(m.bottleneck.line))) for m in models.values())
+    return [
+        {
+            "type": "scatter",
+            "name": f"line {x:.3f}",
+            "x": [x, x],
+            "y": [0, top],
+            "mode": "lines",
+            "line": {"color": _NEUTRAL.color, "dash": "dash", "width": 1.8},
+            "hoverinfo": "name",
+        }
+        for x in known
+    ]
 
 
 # By groups of targets.

@@ -140,7 +140,7 @@ class BottleneckPanel(Panel):
         return {
             "first": first.add_class("ep-bottleneck"),
             "line": card("Against the width of the head", self.line, said["line"]),
-            "strip": card("Token by token", self.strip).add_class("ep-strip"),
+            "strip": card("The text, token by token", self.strip).add_class("ep-strip"),
             "positions": card("Over positions", self.positions, said["positions"]),
             "groups": card(
                 "By the token to be predicted", self.grouped, self.by_group, said["groups"]

@@ -55,7 +55,7 @@ class StripView(w.VBox):
     def settings(self) -> dict[str, Setting]:
         """What a link carries of it."""
         return {
-            "of": Setting(self.model, "value", ""),
+            "of": Setting(self.model, "value", 0),
             "passage": Setting(self.passage, "value", 0),
             "position": Setting(self.position, "value", 1),
             "colour": Setting(self.shade, "value", "transmitted"),
@@ -65,7 +65,9 @@ class StripView(w.VBox):
         """Show another result; model, passage and position stay where it has them."""
         self._result, self._drawing = result, True
         try:
-            reoffer(self.model, [(name, name) for name, one in result.models.items() if one.tokens])
+            named = [name for name, one in result.models.items() if one.tokens]
+            # By its place: a link keeps it when another model stands there.
+            reoffer(self.model, [(name, place) for place, name in enumerate(named)])
             self._bound()
         finally:
             self._drawing = False
@@ -73,9 +75,14 @@ class StripView(w.VBox):
         self._show()
 
     @property
+    def _name(self) -> str:
+        """The chosen model; empty where there is none."""
+        return str(self.model.label or "")
+
+    @property
     def _of(self) -> BottleneckModel | None:
         models = {} if self._result is None else self._result.models
-        return models.get(self.model.value or "")
+        return models.get(self._name)
 
     @property
     def _piece(self) -> int:
@@ -83,7 +90,7 @@ class StripView(w.VBox):
 
     def _bound(self) -> None:
         """Offer no more than the model's text has."""
-        reoffer(self.passage, chart.passages(self._result, self.model.value or ""))
+        reoffer(self.passage, chart.passages(self._result, self._name))
         one = self._of
         self.position.max = max(0 if one is None else len(chart.positions(one, self._piece)), 1)
 
@@ -118,8 +125,7 @@ class StripView(w.VBox):
         place, shade = self.position.value - 1, self.shade.value
         self.says.value = f"<p class='ep-said'>{escape(chart.SHADES[shade].says)}</p>"
         self.card.value = _card(self._result, self._piece, place)
-        name = self.model.value or ""
-        self.figure.show(chart.spec(self._result, name, self._piece, place, shade))
+        self.figure.show(chart.spec(self._result, self._name, self._piece, place, shade))
 
 
 def _card(result: BottleneckReport | None, piece: int, place: int) -> str:
