@@ -46,7 +46,7 @@ _DOTTED = {"color": _NEUTRAL, "dash": "1px,3px", "width": 1.6}
 _LABELS = {
     "loss": "loss, nats",
     "against": "loss less that of the full head, nats",
-    "destroyed": "not transmitted, share of the length",
+    "destroyed": "share not transmitted",
     "accuracy": "right predictions",
 }
 _PLAIN = View()

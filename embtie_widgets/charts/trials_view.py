@@ -49,7 +49,7 @@ ACROSS = {
     "positions": "predicted positions",
     "sequences": "independent sequences",
 }
-_FAINTEST = 0.4  # of the colour, for the smallest rank
+_FAINTEST = 0.55  # of the colour, for the smallest rank
 _LADDER = ("#1e97d4", "#8a4fd0", "#d1442b")  # from the least value of a line's number to the most
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "star", "cross")
 _DASHES = ("solid", "6px,3px", "10px,3px", "2px,3px", "9px,3px,2px,3px", "14px,3px", "3px,6px")

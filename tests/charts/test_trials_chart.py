@@ -62,7 +62,7 @@ def test_ways_stay_apart_without_full_colour_vision_and_without_colour() -> None
 def test_a_way_keeps_its_colour_and_sign_and_a_smaller_rank_is_fainter(ranks: Any) -> None:
     found = lines(chart.spec(ranks))
     four, sixteen = (found[f"factorised head, rank {rank}"] for rank in (4, 16))
-    assert four["line"]["color"] == "rgba(154,61,242,0.4)"
+    assert four["line"]["color"] == "rgba(154,61,242,0.55)"
     assert sixteen["line"]["color"] == "rgba(154,61,242,1)"
     assert four["line"]["dash"] != sixteen["line"]["dash"]
     assert four["name"].startswith("◆")
