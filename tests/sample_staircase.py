@@ -151,7 +151,7 @@ def toy(n: int = 20, *, done: int = EPOCHS, cyclic: bool = False, **settings: An
         tokens=(),
         runs={"feed-forward": run(n, cyclic=cyclic, done=done)},
         task={
-            "rule": f"(x1 + x2) mod {n}" if cyclic else "x1 + x2",
+            "words": f"(x1 + x2) mod {n}" if cyclic else "x1 + x2",
             "sequences": n**2,
             "labels": n if cyclic else 2 * n - 1,
             "order 0 is constant": cyclic,

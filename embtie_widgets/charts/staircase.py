@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from embtie_widgets.charts import figures
 from embtie_widgets.charts.files import charts_page
-from embtie_widgets.charts.staircase_curves import spec, step_at
+from embtie_widgets.charts.staircase_curves import spec, stems, step_at
 from embtie_widgets.charts.staircase_maps import anchors_at
 from embtie_widgets.charts.staircase_maps import spec as maps
 from embtie_widgets.charts.staircase_pairs import Pair, agreement, driving, pair_of
@@ -82,6 +82,7 @@ __all__ = [
     "signature_choices",
     "signature_words",
     "spec",
+    "stems",
     "step_at",
     "step_word",
     "text",

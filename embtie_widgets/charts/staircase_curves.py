@@ -5,7 +5,7 @@ dotted; a line through all charts stands at the step that is looked at.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from embtie_widgets.charts.staircase_view import (
     matrix_words,
     measure_of,
     number,
-    place_of,
     run_name,
     signature_words,
     step_word,
@@ -87,7 +86,7 @@ def spec(result: StaircaseReport | None, view: View = USUAL) -> dict[str, Any]:
         "dragmode": "zoom",
         "legend": LEGEND,
         "annotations": [heading(i, chart.title) for i, chart in enumerate(charts)],
-        "shapes": list(_stems(result, view, axis, len(charts))),
+        "shapes": stems(result, view),
     }
     return {"data": traces, "layout": layout, "narrow": facets.narrow.layout(across, ups)}
 
@@ -291,17 +290,17 @@ def _up(chart: _Chart) -> _Trace:
     return {"range": [low - 0.08, 1.06], "zeroline": low < 0, "nticks": 6}
 
 
-def _stems(
-    result: StaircaseReport | None, view: View, axis: Place, count: int
-) -> Iterator[dict[str, Any]]:
-    """The step that is looked at, in every chart."""
-    shown = look(result, replace(view, pair=()))
+def stems(result: StaircaseReport | None, view: View = USUAL) -> list[dict[str, Any]]:
+    """A line at the step that is looked at, in every chart: what of the layout moves with it."""
+    shown = look(result, view)
     if shown is None:
-        return
-    at = axis.of(int(shown.run.steps[place_of(shown.run, view.step)]))
-    for i in range(count):
-        yield {
+        return []
+    at = axis_place(result, view.scale).of(shown.step)
+    return [
+        {
             "type": "line", "xref": f"x{suffix(i)}", "yref": f"y{suffix(i)} domain",
             "x0": at, "x1": at, "y0": 0, "y1": 1, "layer": "below",
             "line": {"color": "#7a828f", "width": 1.5},
-        }  # fmt: skip
+        }
+        for i in range(len(_charts(result, view)))
+    ]  # fmt: skip

@@ -167,7 +167,7 @@ def _on_task(result: StaircaseReport) -> str:
 
 
 def _rule(result: StaircaseReport) -> str:
-    rule, many = result.task.get("rule"), result.task.get("sequences")
+    rule, many = result.task.get("words"), result.task.get("sequences")
     return f"label {rule} of {many:,} sequences" if rule and isinstance(many, int) else ""
 
 

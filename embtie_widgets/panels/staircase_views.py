@@ -35,6 +35,7 @@ class StaircaseViews(t.HasTraits):
     def __init__(self, panel: Panel, noun: str, arrange: str = chart.GIVEN) -> None:
         super().__init__()
         self._panel, self._arranged, self._quiet = panel, arrange, False
+        self._drawn: tuple[object, ...] = ()
         self.slider = StepSlider(label=noun.capitalize(), noun=noun, playable=True)
         self.run = _menu("run", "The training that is looked at")
         self.matrix = _menu("matrix", "Whose rows are compared with each other")
@@ -125,6 +126,7 @@ class StaircaseViews(t.HasTraits):
 
     def draw(self, result: StaircaseReport) -> None:
         """Show another result, or as much of it as there is."""
+        self._drawn = ()
         self._offer(result)
         self._arrange(result)
         self._show(result)
@@ -182,6 +184,15 @@ class StaircaseViews(t.HasTraits):
             self._say("points", chart.points_caption(result, view))
             self.maps.show(chart.maps(result, view))
             self.points.show(chart.points(result, view))
+        self._draw_curves(result, view)
+
+    def _draw_curves(self, result: StaircaseReport, view: chart.View) -> None:
+        """All of them, or, where nothing but the step is another, the line at the step."""
+        still = (view.run, view.matrix, view.scale)
+        if still == self._drawn:
+            self.curves.adapt(shapes=chart.stems(result, view))
+            return
+        self._drawn = still
         self._say("curves", chart.curves_caption(result, view))
         self.curves.show(chart.spec(result, view))
 

@@ -20,6 +20,7 @@ from embtie_widgets.requests.norms import NormFrequencyRequest
 from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.request import Request
 from embtie_widgets.requests.scaling import ScalingRequest
+from embtie_widgets.requests.signatures import SignaturesRequest
 from embtie_widgets.requests.staircase import StaircaseRequest
 from embtie_widgets.requests.trials import BottleneckTrialsRequest
 
@@ -171,11 +172,20 @@ KINDS: dict[str, Kind] = {
             text="embtie_widgets.charts.scaling:text",
         ),
         Kind(
+            SignaturesRequest,
+            run="embtie_widgets.jobs.signatures:run_signatures",
+            look="embtie_widgets.jobs.signatures:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.signatures_cost:estimate_signatures",
+        ),
+        Kind(
             StaircaseRequest,
             run="embtie_widgets.jobs.staircase:run_staircase",
             look="embtie_widgets.jobs.staircase:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.staircase_cost:estimate_staircase",
+            page="embtie_widgets.charts.staircase:page",
+            text="embtie_widgets.charts.staircase:text",
         ),
     )
 }

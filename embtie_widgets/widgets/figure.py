@@ -34,6 +34,7 @@ class PlotFigure(anywidget.AnyWidget):
 
     shown      the figure as `show` got it
     figure     the same as packed for the page; one message replaces all of it
+    changes    parts of the layout that are others by now, as `adapt` got them
     templates  the plotly template of each theme, "light" and "dark"
     clicked    (trace, place) -> None, called with each point of the figure that is clicked: the
                number of its trace, and its place there, (row, column) in a heat map; None for
@@ -43,6 +44,7 @@ class PlotFigure(anywidget.AnyWidget):
     _esm = script("common.js", "words.js", "picture.js", "figure.js")
 
     figure = traitlets.Dict().tag(sync=True)
+    changes = traitlets.Dict().tag(sync=True)
     templates = traitlets.Dict().tag(sync=True)
 
     shown: Mapping[str, Any]
@@ -62,7 +64,15 @@ class PlotFigure(anywidget.AnyWidget):
         What the reader has zoomed or hidden stays while `layout.uirevision` does.
         """
         self.shown = figure
-        self.figure = _packed(figure)
+        with self.hold_sync():
+            self.changes = {}
+            self.figure = _packed(figure)
+
+    def adapt(self, **layout: Any) -> None:
+        """Change these parts of the layout; no data is sent or drawn again, which is quick."""
+        changes = {**self.changes, **layout}
+        self.shown = {**self.shown, "layout": {**self.shown["layout"], **changes}}
+        self.changes = _packed(changes)
 
     def picture(
         self,

@@ -94,11 +94,14 @@ class FigureView {
     this.sizes.observe(this.box);
     onPageTheme(draw, signal);
     model.on("change:figure", draw);
+    const adapt = () => this.adapt();
+    model.on("change:changes", adapt);
     model.on("change:templates", draw);
     model.on("msg:custom", answer);
     signal.addEventListener("abort", () => {
       this.sizes.disconnect();
       model.off("change:figure", draw);
+      model.off("change:changes", adapt);
       model.off("change:templates", draw);
       model.off("msg:custom", answer);
       this.Plotly?.purge(this.box);
@@ -131,10 +134,19 @@ class FigureView {
       const { data = [], layout = {}, narrow = {} } = unpacked(this.model.get("figure"));
       const template = unpacked(this.model.get("templates")[pageTheme()] ?? {});
       this.width = this.box.clientWidth;
-      const fitted = this.width < NARROW ? { ...layout, ...narrow } : layout;
+      const changes = unpacked(this.model.get("changes"));
+      const fitted = { ...layout, ...(this.width < NARROW ? narrow : {}), ...changes };
       await this.Plotly.react(this.box, data, { ...fitted, template, width: this.width }, CONFIG);
       if (!this.hears) this.hear();
     }
+  }
+
+  // Parts of the layout alone; what is still to be drawn, or drawn anew, takes them along.
+  adapt() {
+    const changes = unpacked(this.model.get("changes"));
+    if (Object.keys(changes).length === 0) return;
+    if (this.drawing || this.wanted || !this.hears) this.draw();
+    else this.drawing = this.Plotly.relayout(this.box, changes).finally(() => { this.drawing = null; });
   }
 
   // A point by the number of its trace and its place there: row and column in a heat map.
