@@ -82,15 +82,14 @@ class FixedEmbedding(FeedForward):
     (classes, X) of each token, drawn once (R, v); of all this only lambda and the unembedding are
     trained.
 
-    Rows are brought to the mean length that drawn ones have, so that lambda begins at 1.
+    Entries of R are N(0, 1), and v is as long as makes those of phi v about 1: the paper says
+    nothing of it, and rows much shorter than that learn no faster than trained ones do.
     """
 
     def __init__(self, request: StaircaseRequest, task: ToyTask, draw: torch.Generator) -> None:
         super().__init__(request, task, draw)
         self.embedding.requires_grad_(False)
-        projected = self._projected(request, task)
-        length = math.sqrt(request.width) * request.width**-request.gamma
-        self.embedding.copy_(projected * (length / projected.norm(dim=1).mean().clamp_min(1e-30)))
+        self.embedding.copy_(self._projected(request, task))
         self.scale = nn.Parameter(torch.ones(()))
 
     @property
@@ -101,12 +100,13 @@ class FixedEmbedding(FeedForward):
     def _projected(self, request: StaircaseRequest, task: ToyTask) -> Tensor:
         order = min(1, request.length - 1)
         known = signature(task.sequences, task.labels, order, anchors=task.anchors).values
-        values = torch.from_numpy(known).float()
+        seen = torch.from_numpy(known).float()
         if order:
-            values = values @ torch.randn(values.shape[2], generator=self._draw)
+            seen = seen @ torch.randn(seen.shape[2], generator=self._draw)
+        seen /= seen.square().mean().sqrt().clamp_min(1e-30)
         found = torch.zeros_like(self.embedding)  # a token that does not occur stays there
-        turned = torch.randn(values.shape[1], request.width, generator=self._draw)
-        found[torch.from_numpy(task.anchors)] = values @ turned
+        turned = torch.randn(seen.shape[1], request.width, generator=self._draw)
+        found[torch.from_numpy(task.anchors)] = seen @ turned
         return found
 
 
