@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from embtie_widgets.jobs.lens_calls import lens, load_lens, train_lens
     from embtie_widgets.jobs.places import use_cluster
     from embtie_widgets.jobs.run import run
+    from embtie_widgets.jobs.staircase_calls import staircase
     from embtie_widgets.measures.alignment import align, align_pair
     from embtie_widgets.measures.centering import z_loss
     from embtie_widgets.measures.cka import cka
@@ -128,6 +129,7 @@ _HOME = {
     "spectrum": "measures.spectra",
     "subspace_overlap": "measures.subspaces",
     "spectral_distance": "measures.omnibus",
+    "staircase": "jobs.staircase_calls",
     "supported_families": "jobs.families",
     "train_lens": "jobs.lens_calls",
     "train_twins": "training.twins",
@@ -193,6 +195,7 @@ __all__ = [
     "signature",
     "spectral_distance",
     "spectrum",
+    "staircase",
     "subspace_overlap",
     "supported_families",
     "train_lens",

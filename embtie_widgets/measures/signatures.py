@@ -93,10 +93,14 @@ def pairs_correlation(embedding: Vector, signature: Vector) -> dict[str, Vector]
 
     One of them may be (1, A, A).  Pairs with a row of zeros are left out.
     """
-    x, y = np.broadcast_arrays(pairs(embedding), pairs(signature))
-    found = [_agreement(a, b) for a, b in zip(x, y, strict=True)]
+    found = [_agreement(*both) for both in _known_pairs(embedding, signature)]
     names = ("pearson", "spearman", "fit")
     return {name: np.array([one[i] for one in found]) for i, name in enumerate(names)}
+
+
+def pairs_pearson(embedding: Vector, signature: Vector) -> Vector:
+    """The first of these alone (s,)."""
+    return np.array([pearson(*both) for both in _known_pairs(embedding, signature)])
 
 
 def principal_points(products: Vector, before: Vector | None = None) -> tuple[Vector, Vector]:
@@ -120,11 +124,17 @@ def principal_points(products: Vector, before: Vector | None = None) -> tuple[Ve
     return found, np.divide(sizes[:, :2], total, out=np.zeros_like(sizes[:, :2]), where=total > 0)
 
 
+def _known_pairs(embedding: Vector, signature: Vector) -> Iterator[tuple[Vector, Vector]]:
+    """At each step, the pairs that both similarities have a number for."""
+    both = np.broadcast_arrays(pairs(embedding), pairs(signature))
+    for x, y in zip(*both, strict=True):
+        known = np.isfinite(x) & np.isfinite(y)
+        yield x[known], y[known]
+
+
 def _agreement(x: Vector, y: Vector) -> tuple[float, float, float]:
     from scipy.stats import rankdata
 
-    known = np.isfinite(x) & np.isfinite(y)
-    x, y = x[known], y[known]
     if not len(x):
         return (math.nan, math.nan, math.nan)
     # Rounding that parts equal similarities would give them ranks.

@@ -11,7 +11,7 @@ from embtie_widgets.results.staircase import Signature, Vector
 
 NEXT, PREVIOUS = "next", "previous"
 # Of order 1: so many contexts, the most frequent tokens, and so many directions of labels.
-MOST_CONTEXTS, MOST_DIRECTIONS = 64, 128
+MOST_CONTEXTS, MOST_DIRECTIONS = 32, 64
 _STAGE = "counting what stands beside tokens"
 
 

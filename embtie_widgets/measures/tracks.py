@@ -11,6 +11,7 @@ from embtie_widgets.measures.signatures import (
     gram,
     is_constant,
     pairs_correlation,
+    pairs_pearson,
     principal_points,
 )
 from embtie_widgets.progress import Progress, silent
@@ -110,7 +111,7 @@ class _Followed:
         else:
             chance = [permuted(one, (self._probe.get("seed", 0), first + at))
                       for at, one in enumerate(embedding)]  # fmt: skip
-            found["floor"] = pairs_correlation(np.stack(chance), here)["pearson"]
+            found["floor"] = pairs_pearson(np.stack(chance), here)
         self._measured.append(found)
 
     def result(self, matrix: str) -> SignatureTrack:

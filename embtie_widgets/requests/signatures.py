@@ -37,7 +37,7 @@ class SignaturesRequest(TrainingRequest):
     revisions: tuple[str, ...] = ()
     count: int = 12
     file: str = ""
-    anchors: int = 200
+    anchors: int = 80
     chosen: tuple[str, ...] = ()
     kind_of: str = ""
     directions: tuple[str, ...] = DIRECTIONS

@@ -1,0 +1,52 @@
+"""What a SignaturesRequest will cost, as far as can be said without a network or a model."""
+
+from dataclasses import replace
+
+from embtie_widgets.jobs.estimate import Estimate, Work, experience
+from embtie_widgets.jobs.training_cost import training_work
+from embtie_widgets.requests.signatures import SignaturesRequest
+
+_BUNDLED = ("nano-tied", "nano-untied")
+_BUNDLED_CHECKPOINTS = 6
+_TEXT = Estimate(3.0, 150_000_000)  # reading a text and counting in it
+# Of a probe: contexts, directions of labels, and how often a fold is fitted.
+_CONTEXTS, _DIRECTIONS, _PER_FOLD = 32, 64, 3
+_SAVED = 20  # checkpoints of a training, about
+
+
+def estimate_signatures(request: SignaturesRequest) -> Estimate | None:
+    """Of twins their training, of bundled models little; None for models whose size is not known
+    here, and for a run that somebody else writes."""
+    if request.source == "train":
+        work = training_work(request, tied=1, untied=1)
+        return _sum(experience.estimate(work), _probes(request, 3 * _SAVED))
+    if request.source == "model" and all(model.ref in _BUNDLED for model in request.models):
+        count = len(request.revisions) or min(request.count + 1, _BUNDLED_CHECKPOINTS)
+        return _sum(_TEXT, _probes(request, 2 * len(request.models) * count))
+    return None
+
+
+def probe_work(request: SignaturesRequest, matrices: int) -> Work | None:
+    """Fitting the probes of so many matrices; None without context."""
+    if not request.context:
+        return None
+    anchors = len(request.chosen) or request.anchors
+    numbers = anchors * _DIRECTIONS
+    once = 4.0 * numbers * (_CONTEXTS + anchors)
+    fits = (1 + _PER_FOLD * request.folds) * request.probe_steps * len(request.directions)
+    return Work(
+        "probes",
+        "cpu",
+        operations=matrices * fits * once,
+        bytes=8 * numbers * (_CONTEXTS + 4 * _PER_FOLD * request.folds),
+    )
+
+
+def _probes(request: SignaturesRequest, matrices: int) -> Estimate:
+    return experience.estimate(probe_work(request, matrices)) or Estimate(0.0, 0)
+
+
+def _sum(one: Estimate | None, other: Estimate) -> Estimate | None:
+    if one is None:
+        return None
+    return replace(one, seconds=one.seconds + other.seconds, bytes=max(one.bytes, other.bytes))
