@@ -176,9 +176,7 @@ def test_the_parts_of_all_pairs_add_up_to_the_correlation() -> None:
     shown = chart.look(result, View(step=60))
     track = shown.tracks[0]
     n = len(result.anchors)
-    parts = [
-        chart.pair_of(shown, track, (a, b)).part for a in range(n) for b in range(a + 1, n)
-    ]
+    parts = [chart.pair_of(shown, track, (a, b)).part for a in range(n) for b in range(a + 1, n)]
     assert sum(parts) == pytest.approx(track.by_step["pearson"][shown.place], abs=1e-4)
     up, down = chart.driving(shown, track, 3)
     assert [one.part for one in up] == sorted(parts)[::-1][:3]
