@@ -71,7 +71,7 @@ def asides(result: BottleneckReport) -> list[str]:
         return []
     said = [
         f"{name}: visible cosine c = {_cosine(one):.3f}, {percent3(_cosine(one) ** 2)} of the "
-        f"energy (d / V = {percent3(one.share)})"
+        f"energy (d/V = {percent3(one.share)})"
         for name, one in found.items()
     ]
     return [f"{'; '.join(said)}.", DISPUTE]

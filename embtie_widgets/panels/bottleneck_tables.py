@@ -68,7 +68,7 @@ def _named(result: BottleneckReport, name: str) -> str:
 def facts(result: BottleneckReport) -> str:
     """What was measured, hashes, and every note."""
     sides: dict[str, Any] = {**result.models, **result.runs}
-    about = {name: {"stored": _STATUS[one.tied], **one.about} for name, one in sides.items()}
+    about = {name: {"tied": _STATUS[one.tied], **one.about} for name, one in sides.items()}
     own = (note for one in result.models.values() for note in one.bottleneck.notes)
     notes = dict.fromkeys([*result.notes, *own])
     return facts_of(about, result.hashes, notes, "what was measured")
