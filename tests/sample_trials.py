@@ -119,6 +119,7 @@ def repeated(one: Trial, budget: str, amount: int) -> TrialRun:
         "loss": (1 - known) * np.log(rows) + 0.01,
         "lr": np.full(len(seen), one.lr),
         "accuracy": known,
+        "destroyed": np.linspace(0.95, 0.9, len(seen)),
         "sequences": seen,
         "positions": seen * length,
     }

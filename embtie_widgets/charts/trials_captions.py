@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from embtie_widgets.charts.trials_curves import MOST_CHARTS, SMOOTH, charts_of, drawn
+from embtie_widgets.charts.trials_curves import MOST_CHARTS, charts_of, drawn, smoothed
 from embtie_widgets.charts.trials_grid import MEASURES, blocks
 from embtie_widgets.charts.trials_view import RANKS, View, way_words
 from embtie_widgets.charts.trials_words import cautions, dispute, headline, signed
@@ -38,9 +38,10 @@ def caption(result: TrialsReport, view: View | None = None) -> str:
 
 def _of_ranks(result: TrialsReport, view: View) -> list[str]:
     runs = drawn(result, view)
+    steps = max(map(smoothed, runs), default=1)
     against = "less that of the full head with the same seed at the same step"
     return [
-        f"Loss of each step's batch, mean over {SMOOTH} steps"
+        f"Loss of each step's batch, mean over {steps} steps"
         + (f", {against}" if view.curve == "against" else ""),
         "what is not transmitted is a share of the logit gradient's length, before anything is "
         "restricted; dashed is what a random direction would leave"
@@ -52,11 +53,18 @@ def _of_ranks(result: TrialsReport, view: View) -> list[str]:
 def _of_data(result: TrialsReport, view: View) -> list[str]:
     runs = drawn(result, view)
     many = len(charts_of(runs, MOST_CHARTS + 1))
-    what = "Loss" if view.curve == "loss" else "Share of right predictions"
+    ends = "signs at the ends: every symbol asked for once training has ended"
+    said = {
+        "loss": ["Loss on each step's batch", ends],
+        "destroyed": ["Share of the logit gradient's length that is not transmitted"],
+    }
+    usual = [
+        "Share of right predictions on each step's batch",
+        ends,
+        "dotted: how many of the symbols have been drawn at all",
+    ]
     return [
-        f"{what} on each step's batch; signs at the ends: every symbol asked for once training has "
-        "ended",
-        "" if view.curve == "loss" else "dotted: how many of the symbols have been drawn at all",
+        *said.get(view.curve, usual),
         "a sequence repeats one symbol, so its positions are not independent of each other"
         + _rotations(result),
         f"only {MOST_CHARTS} combinations are drawn; choose among them above"
@@ -152,8 +160,8 @@ def _table(result: TrialsReport) -> str:
         "loss", "accuracy", "sequences_per_symbol", "first_accuracy", "later_accuracy",
     ]  # fmt: skip
     names = [name for name in kept if name in frame and frame[name].notna().any()]
-    if result.experiment != RANKS and "way" in names:
-        names.remove("way")
+    own = ("length",) if result.experiment == RANKS else ("way",)
+    names = [name for name in names if name not in own]
     shown = frame[names].loc[:, ~frame[names].columns.duplicated()]
     shown = shown.rename(columns={"lr": "rate", "sequences_per_symbol": "per symbol"})
     return str(shown.to_string(index=False, float_format="{:.4g}".format, na_rep="-"))

@@ -34,9 +34,9 @@ from embtie_widgets.charts.trials_view import (
 from embtie_widgets.results.gradient import trailing_mean
 from embtie_widgets.results.trials import DIVERGED, DONE, TrialRun, TrialsReport
 
-SMOOTH = 20
 MOST_CHARTS = 12
 _CUT = 0.1  # in such a share of the steps a loss may leave the picture, while it falls
+_SMOOTH = 20  # steps at least that a loss is averaged over
 _MOST_POINTS = 1_000
 _COLOURED = ("length", "extra", "symbols", "width", "tied", "lr")  # the first that varies
 _CHARTED = ("symbols", "width", "length", "extra", "lr")
@@ -125,11 +125,16 @@ def _mark(curve: _Trace, run: TrialRun) -> list[_Trace]:
     return [curve | end | {"marker": marker, "hovertemplate": said + curve["hovertemplate"]}]
 
 
+def smoothed(run: TrialRun) -> int:
+    """Over how many steps its loss is averaged: more of a longer run."""
+    return max(_SMOOTH, run.of // 30)
+
+
 def _smooth(run: TrialRun, name: str) -> tuple[Vector, Vector]:
     """Steps and values; the loss as a mean over some steps, all else as it was logged."""
     steps, known = (np.asarray(run.curves.get(one, ()), float) for one in ("step", name))
     if name == "loss":
-        known = np.where(np.isfinite(known), trailing_mean(steps, known, SMOOTH), np.nan)
+        known = np.where(np.isfinite(known), trailing_mean(steps, known, smoothed(run)), np.nan)
     every = max(1, len(steps) // _MOST_POINTS)
     return steps[::every], known[::every]
 
@@ -184,7 +189,7 @@ def _line(result: TrialsReport | None) -> list[_Trace]:
             "label": {
                 "text": f"√(1 − d/V) = {level:.3f}",
                 "textposition": "end",
-                "yanchor": "top",
+                "yanchor": "bottom",
                 "font": {"size": 11},
             }
         }
@@ -197,7 +202,7 @@ def _line(result: TrialsReport | None) -> list[_Trace]:
 def _spamlang(result: TrialsReport, view: View) -> _Trace:
     runs = drawn(result, view)
     shown, by = charts_of(runs), coloured(runs)
-    name = "loss" if view.curve == "loss" else "accuracy"
+    name = view.curve if view.curve in ("loss", "destroyed") else "accuracy"
     traces: list[_Trace] = []
     for place, (_, part) in enumerate(shown):
         some = [
@@ -208,7 +213,7 @@ def _spamlang(result: TrialsReport, view: View) -> _Trace:
     if any(trace["name"] == _DRAWN for trace in traces):
         traces.insert(0, _legend_only())
     titles = [title or _LABELS[name] for title, _ in shown]
-    ups = [_up(traces, name)] * len(shown)
+    ups = [_shares(runs) if name == "destroyed" else _up(traces, name)] * len(shown)
     across = _axis(ACROSS[view.across]) | _logs(runs, view.across)
     key = f"{name} {view.across} {view.only} {len(runs)}"
     height = 300 if len(shown) == 1 else 190
@@ -245,7 +250,7 @@ def _of_data(
     if len(at) != len(known) or not len(at):
         return []
     look, words = look_of(run, runs, by), _line_words(run, runs, by)
-    said = "%{y:.1%}" if name == "accuracy" else "%{y:.4g} nats"
+    said = {"accuracy": "%{y:.1%}", "loss": "%{y:.4g} nats"}.get(name, "not transmitted %{y:.4f}")
     hover = f"<b>{words}</b><br>%{{x:,}} {ACROSS[across]}<br>{said}<extra></extra>"
     curve = _trace(words, at, known, look, place, hover)
     return [curve, *_asked(curve, run, name)]
@@ -254,7 +259,8 @@ def _of_data(
 def _asked(curve: _Trace, run: TrialRun, name: str) -> list[_Trace]:
     """What a run says at its end of every symbol; a cross where it has diverged."""
     end, ended = run.accuracy if name == "accuracy" else run.loss, run.state == DIVERGED
-    if not ended and not (run.state == DONE and math.isfinite(end)):
+    asked_for = name != "destroyed" and run.state == DONE and math.isfinite(end)
+    if not ended and not asked_for:
         return []
     level = end if math.isfinite(end) else last(run, name)
     value = percent(level) if name == "accuracy" else f"{level:.4g} nats"

@@ -23,13 +23,13 @@ _Line = dict[str, Any]
 def spec(result: TrialsReport | None) -> _Trace:
     """One chart for each tying and rate; "narrow" for a narrow box."""
     parts, width = _parts(result), width_of(result)
-    traces: list[_Trace] = []
+    across, traces = _across(parts, width), list[_Trace]()
+    left = across["tickvals"][0]
     for place, part in enumerate(parts):
         traces += [t for way in _RANKED for t in _of_way(part, way, width, place)]
         traces += [t for way in _RANKED for t in _printed(way, width, place)]
-        traces += _levels(part, width, place)
+        traces += _levels(part, width, place, left)
     facets = Facets(len(parts), min(len(parts), 2), named_once(traces, "lines+markers"), height=270)
-    across = _across(parts, width)
     ups = [_up(traces, place) for place in range(len(parts))]
     titles = [_title(part, parts) for part in parts]
     layout = {
@@ -111,32 +111,33 @@ def _bars(means: Sequence[float], intervals: Sequence[Any], color: str) -> _Trac
     return {"error_y": error_bars(means, intervals) | {"color": color, "width": 4}}
 
 
-def _levels(part: list[_Line], width: int | None, place: int) -> list[_Trace]:
+def _levels(part: list[_Line], width: int | None, place: int, left: float) -> list[_Trace]:
     """The head's own update cut, which has no rank: as levels, ours and the printed one."""
     mark = WAYS[_UPDATE]
     ours = next((line for line in part if line["way"] == _UPDATE), None)
     printed = next((one for one in EXCESS if one.way == _UPDATE), None)
     found = []
     if ours is not None:
-        words, said = f"{mark.glyph} {WAY_WORDS[_UPDATE]}", _said(ours, width)
-        found.append(_level(words, place, ours["mean"], said, "solid", mark.symbol))
+        words = f"{mark.glyph} {WAY_WORDS[_UPDATE]}"
+        found.append(_level(words, place, left, ours["mean"], _said(ours, width)))
     if ours is not None and printed is not None:
         words = f"{_OPEN[mark.glyph]} {WAY_WORDS[_UPDATE]}, printed"
-        said = _said_printed(printed)
-        symbol = f"{mark.symbol}-open"
-        found.append(_level(words, place, printed.excess, said, "2px,4px", symbol))
+        level = _level(words, place, left, printed.excess, _said_printed(printed))
+        level["line"] = level["line"] | {"dash": "2px,4px", "width": 1.4}
+        level["marker"] = level["marker"] | {"symbol": f"{mark.symbol}-open", "size": 7}
+        found.append(level)
     return found
 
 
-def _level(words: str, place: int, level: float, said: str, dash: str, symbol: str) -> _Trace:
+def _level(words: str, place: int, left: float, level: float, said: str) -> _Trace:
     """Across the whole width of the ranks, with a sign at both ends."""
-    color = WAYS[_UPDATE].color
+    mark = WAYS[_UPDATE]
     return _trace(words, place) | {
-        "x": [_LEFT, 0.0],
+        "x": [left, 0.0],
         "y": [level, level],
         "mode": "lines+markers",
-        "line": {"color": color, "dash": dash, "width": 1.6 if dash == "solid" else 1.4},
-        "marker": {"color": color, "symbol": symbol, "size": 8 if dash == "solid" else 7},
+        "line": {"color": mark.color, "dash": "solid", "width": 1.6},
+        "marker": {"color": mark.color, "symbol": mark.symbol, "size": 8},
         "hovertext": [said, said],
     }
 

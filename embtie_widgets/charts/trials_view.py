@@ -61,8 +61,9 @@ class View:
 
     only     what runs are chosen by: names of DIMENSIONS with the value that they must have
     across   of SpamLang, a key of ACROSS
-    curve    "usual": of SpamLang right predictions, of ranks the loss; else of SpamLang "loss", of
-             ranks "against" for the loss less that of the full head at the same step
+    curve    "usual": of SpamLang right predictions, of ranks the loss; else of SpamLang "loss" or
+             "destroyed", of ranks "against" for the loss less that of the full head at the same
+             step
     """
 
     only: tuple[tuple[str, Any], ...] = ()

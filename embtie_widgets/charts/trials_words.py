@@ -3,6 +3,7 @@ reader."""
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,9 @@ def _tied_too(lines: list[dict[str, Any]], one: dict[str, Any]) -> str:
 
 
 def _on_chance(lines: list[dict[str, Any]]) -> str:
-    small = any(line["seeds"] < 2 and abs(line["mean"]) < CHANCE for line in lines)
+    """That one seed tells no small gap from chance, be it to the full head or between two ways."""
+    ends = sorted([0.0, *(line["mean"] for line in lines if line["seeds"] < 2)])
+    small = any(high - low < CHANCE for low, high in pairwise(ends))
     return "With one seed each, gaps below 0.1 may be chance: repeat them." if small else ""
 
 

@@ -47,11 +47,19 @@ _NOT_OF_SPAMLANG = frozenset({"batch", "length", "corpus", "tokenizer", "vocabul
 _USUAL = "usual"  # what is drawn first, of either experiment
 _CURVES = {
     RANKS: (("Loss", _USUAL), ("Above the full head", "against")),
-    SPAMLANG: (("Right predictions", _USUAL), ("Loss", "loss")),
+    SPAMLANG: (
+        ("Right predictions", _USUAL),
+        ("Loss", "loss"),
+        ("Not transmitted", "destroyed"),
+    ),
 }
 _CURVE_HELP = {
     RANKS: ("Loss of each step's batch", "Less that of the full head at the same step"),
-    SPAMLANG: ("Share of right predictions in each step's batch", "Loss of each step's batch"),
+    SPAMLANG: (
+        "Share of right predictions in each step's batch",
+        "Loss of each step's batch",
+        "Share of the logit gradient's length that does not reach the hidden state",
+    ),
 }
 _ACROSS = (("Positions", "positions"), ("Independent sequences", "sequences"))
 

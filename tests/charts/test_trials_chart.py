@@ -161,6 +161,15 @@ def test_one_run_stands_elsewhere_by_positions_than_by_independent_sequences() -
     assert by_position["length 64"]["x"][-1] == 64 * by_draw["length 64"]["x"][-1]
 
 
+def test_what_is_not_transmitted_can_be_followed_there_too() -> None:
+    result, view = sample.spamlang(), chart.View(curve="destroyed")
+    found = lines(chart.spec(result, view))
+    assert set(found) == {"length 1", "length 64"}
+    np.testing.assert_allclose(found["length 64"]["y"], result.trials[1].curves["destroyed"])
+    assert "not transmitted" in chart.caption(result, view)
+    assert "dotted" not in chart.caption(result, view)
+
+
 def test_dotted_is_how_many_symbols_have_been_drawn() -> None:
     result = sample.spamlang(lengths=(1,), symbols=(16,), amount=4_096)
     trace = lines(chart.spec(result, DRAWS))["symbols drawn so far"]

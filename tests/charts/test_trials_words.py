@@ -28,6 +28,16 @@ def test_small_gaps_of_one_seed_are_told_as_what_chance_may_make() -> None:
     assert "[+" in several
 
 
+def test_so_are_small_gaps_between_two_ways() -> None:
+    result = sample.ranks(ways=("full", "factorised", "backward"))
+    apart, near = (
+        tuple(line | {"mean": gap} for line, gap in zip(result.excess, gaps, strict=True))
+        for gaps in ((0.6,) * 3 + (0.3,) * 3, (0.6,) * 3 + (0.55,) * 3)
+    )
+    assert "may be chance" not in chart.headline(replace(result, excess=apart))
+    assert "may be chance" in chart.headline(replace(result, excess=near))
+
+
 def test_a_loss_below_that_of_the_full_head_is_told_with_its_sign() -> None:
     result = sample.ranks()
     lines = tuple(one | {"mean": -one["mean"]} for one in result.excess)
