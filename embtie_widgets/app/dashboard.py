@@ -19,6 +19,7 @@ from embtie_widgets.panels.lens import LensPanel
 from embtie_widgets.panels.norms import NormFrequencyPanel
 from embtie_widgets.panels.parameters import ParametersPanel
 from embtie_widgets.panels.scaling import ScalingPanel
+from embtie_widgets.panels.signatures import SignaturesPanel
 from embtie_widgets.panels.staircase import StaircasePanel
 from embtie_widgets.panels.trials import BottleneckTrialsPanel
 from embtie_widgets.requests import (
@@ -34,6 +35,7 @@ from embtie_widgets.requests import (
     NormFrequencyRequest,
     ParametersRequest,
     ScalingRequest,
+    SignaturesRequest,
     StaircaseRequest,
 )
 from embtie_widgets.requests.link import Link
@@ -69,6 +71,7 @@ TABS = (
     Tab("Gradient bottleneck", BottleneckPanel, BottleneckRequest.kind),
     Tab("Bottleneck trials", BottleneckTrialsPanel, BottleneckTrialsRequest.kind),
     Tab("Context staircase", StaircasePanel, StaircaseRequest.kind),
+    Tab("Signatures in text", SignaturesPanel, SignaturesRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
     Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),
 )

@@ -177,6 +177,8 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.signatures:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.signatures_cost:estimate_signatures",
+            page="embtie_widgets.charts.staircase:page",
+            text="embtie_widgets.charts.staircase:text",
         ),
         Kind(
             StaircaseRequest,

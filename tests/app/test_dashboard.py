@@ -48,6 +48,8 @@ def test_the_dashboard_has_a_tab_for_each_panel_that_works() -> None:
         "Drift",
         "Output centering",
         "Bottleneck trials",
+        "Context staircase",
+        "Signatures in text",
         "Parameters",
         "Checkpoints",
     ]
