@@ -11,8 +11,11 @@ from embtie_widgets.jobs.first import FILES, first_result
 from embtie_widgets.jobs.run import run
 from embtie_widgets.jobs.scaling import specs
 from embtie_widgets.jobs.training_plan import Plan, open_plan
+from embtie_widgets.jobs.trials_plan import plan_of
+from embtie_widgets.jobs.trials_plan import tasks_of as trials_of
 from embtie_widgets.requests import (
     AlignRequest,
+    BottleneckTrialsRequest,
     CenteringRequest,
     GeometryRequest,
     GradientFlowRequest,
@@ -154,6 +157,29 @@ def test_the_shipped_sweep_begins_as_one_does_today() -> None:
         for curve in ("loss", "logit_std", "mu_output_all", "row_norm_output"):
             now = [row[curve] for row in rows]
             np.testing.assert_allclose(trained.curves[curve][:2], now, rtol=1e-3, atol=1e-5)
+
+
+def test_the_shipped_trials_begin_as_they_do_today() -> None:
+    request = BottleneckTrialsRequest()
+    shipped, plan = first_result(request), plan_of(request)
+    assert (shipped.progress, shipped.hashes) == ("", plan.hashes)
+    assert [run.state for run in shipped.trials] == ["done"] * len(request.trials)
+    for task, trained in zip(trials_of(request, plan), shipped.trials, strict=True):
+        assert (trained.way, trained.rank) == (task.cell.way, task.cell.rank)
+        rows = first_rows(task.spec, plan)
+        for curve in ("loss", "destroyed", "positions"):
+            now = [row[curve] for row in rows]
+            np.testing.assert_allclose(trained.curves[curve][:2], now, rtol=1e-3, atol=1e-5)
+
+
+def test_in_the_shipped_trials_every_restriction_costs_and_the_cut_update_most() -> None:
+    above = {
+        (line["way"], line["rank"]): line["mean"]
+        for line in first_result(BottleneckTrialsRequest()).excess
+    }
+    for rank in (4, 16):
+        assert 0.05 < above["backward", rank] < above["factorised", rank] < 1
+    assert above["head-update", None] > 1
 
 
 def test_it_answers_no_other_request() -> None:
