@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import SGD, AdamW, Optimizer
 
 from embtie_widgets.errors import EmbtieError
@@ -48,7 +48,7 @@ class MuCentering(Intervention):
         """Centre when it is time."""
         if step.number % self.interval == 0:
             with torch.no_grad():
-                matrix = _output(step.model)
+                matrix = _own(step.model)
                 matrix -= mean_row(matrix, self.rows)
 
 
@@ -128,7 +128,7 @@ class CoupledAdam(Intervention):
 
     def on_build(self, model: Any, run: str) -> None:
         """Find the matrices; a tied one is there once."""
-        matrices = (model.get_input_embeddings().weight, _output(model))
+        matrices = (model.get_input_embeddings().weight, _own(model))
         self._matrices = tuple({id(matrix): matrix for matrix in matrices}.values())
 
     def on_optimiser(self, optimiser: Optimizer) -> Optimizer:
@@ -211,6 +211,17 @@ def method_plugs(
 def _output(model: Any) -> Tensor:
     """The matrix (V, d) that the head reads."""
     return cast("Tensor", model.get_output_embeddings().weight)
+
+
+def _own(model: Any) -> Tensor:
+    """That matrix, to be changed in place."""
+    matrix = _output(model)
+    if not isinstance(matrix, nn.Parameter):
+        raise EmbtieError(
+            "The output matrix of this run is a product of others, so that it cannot be moved.",
+            "Leave out the factorised head, or the method that moves its matrix.",
+        )
+    return matrix
 
 
 def _parameters(optimiser: Optimizer) -> list[Tensor]:

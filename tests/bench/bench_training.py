@@ -3,10 +3,11 @@
     python -m tests.bench.bench_training [--preset nano-olmo] [--batch 8] [--length 128]
                                          [--steps 60] [--device cpu] [--precision auto]
 
-Four trainings of the same tied model on the same batches take turns, step by step, so that what
+Six trainings of the same tied model on the same batches take turns, step by step, so that what
 else the machine does falls on all alike: the plain loop, the engine, the engine with the gradient
-split by its two ways, and the engine with all that the panel of gradient flow records, at every
-step and at every tenth.  Printed are medians, and medians of the ratios within a turn.
+split by its two ways, the engine with what the head transmits at every step, and the engine with
+all that the panel of gradient flow records, at every step and at every tenth.  Printed are medians,
+and medians of the ratios within a turn.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from typing import Any
 import torch
 
 from embtie_widgets.requests import CorpusRef
+from embtie_widgets.training.bottleneck_recorder import BottleneckRecorder
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus
 from embtie_widgets.training.engine import Run
@@ -28,10 +30,11 @@ from embtie_widgets.training.runs import start_of
 from embtie_widgets.training.texts import corpus_for
 
 WARM = 5
-PLAIN, ENGINE, SPLIT, FLOW, TENTH = (
-    "plain loop", "engine", "with the split", "with gradient flow", "with flow, every tenth",
+PLAIN, ENGINE, SPLIT, PASSED, FLOW, TENTH = (
+    "plain loop", "engine", "with the split", "with the bottleneck", "with gradient flow",
+    "with flow, every tenth",
 )  # fmt: skip
-RATIOS = ((ENGINE, PLAIN), (SPLIT, ENGINE), (FLOW, ENGINE), (TENTH, ENGINE))
+RATIOS = ((ENGINE, PLAIN), (SPLIT, ENGINE), (PASSED, ENGINE), (FLOW, ENGINE), (TENTH, ENGINE))
 
 
 class Splits(Intervention):
@@ -77,6 +80,7 @@ def trainings(recipe: TrainingConfig, corpus: Corpus) -> dict[str, Callable[[], 
     plugs: dict[str, tuple[Intervention, ...]] = {
         ENGINE: (),
         SPLIT: (Splits(),),
+        PASSED: (BottleneckRecorder(),),
         FLOW: (FlowRecorder(counts=counts),),
     }
     runs = {

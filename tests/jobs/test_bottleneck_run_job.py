@@ -11,6 +11,7 @@ import torch
 
 from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs import following
+from embtie_widgets.jobs.bottleneck import look_up
 from embtie_widgets.jobs.bottleneck_run import known_twins, run_recorded, run_twins
 from embtie_widgets.jobs.gradient_flow import run_gradient_flow
 from embtie_widgets.measures.head_factor import HeadFactor
@@ -109,7 +110,7 @@ def test_a_training_of_the_shipped_text_is_found_without_work(
     run_twins(request)
     names = trained_from_here(monkeypatch)
     for one in (request, replace(request, gram=10)):
-        found = known_twins(one)
+        found = look_up(one)
         assert found is not None
         assert found.settings["cached"]
     assert names == []

@@ -11,6 +11,7 @@ from torch import Tensor
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests.trials import RANKED, WAYS
+from embtie_widgets.training.centering import CoupledAdam, MuCentering
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus
 from embtie_widgets.training.engine import Run, build_model, held_out_loss
@@ -222,6 +223,15 @@ def test_a_head_whose_gradient_cannot_be_told_apart_is_refused(
 ) -> None:
     with pytest.raises(EmbtieError, match="cannot be told"):
         rows_of(recipe, corpus, [FactorisedHead(RANK), VisibleHeadUpdate()], tied=True)
+
+
+@BOTH
+@pytest.mark.parametrize("method", [MuCentering, CoupledAdam])
+def test_a_method_that_moves_the_matrix_of_a_head_is_refused_where_that_is_a_product(
+    recipe: TrainingConfig, corpus: Corpus, tied: bool, method: type[Intervention]
+) -> None:
+    with pytest.raises(EmbtieError, match="product of others"):
+        rows_of(recipe, corpus, [FactorisedHead(RANK), method()], tied=tied)
 
 
 @BOTH
