@@ -17,7 +17,13 @@ from embtie_widgets.measures.devices import has_float64
 from embtie_widgets.measures.divergence import row_slices, spans
 from embtie_widgets.measures.head import Head
 from embtie_widgets.measures.head_factor import HeadFactor
-from embtie_widgets.measures.logit_gradients import GradientRows, Tell, gradient_of, inside
+from embtie_widgets.measures.logit_gradients import (
+    NOTHING,
+    GradientRows,
+    Tell,
+    gradient_of,
+    inside,
+)
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.results.bottleneck import DIRECTIONS, EqualSteps
 
@@ -84,11 +90,12 @@ class _Tried:
         for rows in row_slices(self.head, len(self.hidden)):
             at, column = inside(self.targets, rows)
             raw, ways = self._directions(rows)
+            room = torch.empty_like(raw)
             for i, sizes in enumerate(scaled):
                 for j, (size, way) in enumerate(zip(sizes, ways, strict=True)):
-                    moved = self._capped(raw - size * way)
-                    total[i, j] = torch.logaddexp(total[i, j], moved.logsumexp(-1).to(fine))
+                    moved = self._capped(torch.add(raw, way, alpha=-size, out=room))
                     likely[i, j, at] = moved[at, column].to(fine)
+                    total[i, j] = torch.logaddexp(total[i, j], _log_sum(moved).to(fine))
                 tell()
         return (total - likely).sum(-1).cpu().double()
 
@@ -102,3 +109,9 @@ class _Tried:
     def _capped(self, raw: Tensor) -> Tensor:
         cap = self.head.readout.cap
         return raw if cap is None else torch.tanh(raw / cap) * cap
+
+
+def _log_sum(logits: Tensor) -> Tensor:
+    """Logarithm of the sum of exponentials of each row, which is used up."""
+    highest = logits.amax(-1, keepdim=True)
+    return highest[:, 0] + logits.sub_(highest).clamp_min_(NOTHING).exp_().sum(-1).log()

@@ -4,9 +4,10 @@ The forward pass runs as it is, but its head is handed the last place of each ro
 logits are the model's own, and say whether the head is read rightly.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,10 +20,11 @@ from embtie_widgets.measures.head import Head
 from embtie_widgets.measures.predicted import IGNORED
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.sources.alone import alone_with
+from embtie_widgets.sources.live import layout_of
 from embtie_widgets.sources.offloaded import input_device
 
 STAGE = "reading the text"
-_TOKENS, _ROWS = 4_096, 32  # that go through the model together, padding included
+_TOKENS, _ROWS = 1_024, 32  # that go through the model together, padding included
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ def head_inputs(
     for start in range(0, len(ids), rows):
         some, wanted = ids[start : start + rows], targets[start : start + rows] != IGNORED
         progress(STAGE, start, len(ids))
-        hidden, last = _through(model, some, lambda at=start: progress(STAGE, at, len(ids)))
+        hidden, last = _through(model, some, partial(progress, STAGE, start, len(ids)))
         _refuse_other(model, head, hidden[:, -1].to(head.weight), last.to(head.weight))
         row, place = wanted.nonzero(as_tuple=True)
         if len(row):
@@ -68,7 +70,7 @@ def head_inputs(
     progress(STAGE, len(ids), len(ids))
 
 
-def _through(model: Any, ids: Tensor, tell: Any) -> tuple[Tensor, Tensor]:
+def _through(model: Any, ids: Tensor, tell: Callable[[], None]) -> tuple[Tensor, Tensor]:
     """What the head is given (B, T, d), and the model's own logits (B, V) at the last place."""
     heard: list[Tensor] = []
 
@@ -78,15 +80,22 @@ def _through(model: Any, ids: Tensor, tell: Any) -> tuple[Tensor, Tensor]:
         heard.append(args[0].detach())
         return (args[0][:, -1:], *args[1:])
 
-    with alone_with(model, tell), evaluating(model):
-        hook = model.get_output_embeddings().register_forward_pre_hook(narrow)
-        try:
-            made = model(input_ids=ids.to(input_device(model)), use_cache=False).logits
-        finally:
-            hook.remove()
+    with alone_with(model, tell), evaluating(model), ExitStack() as hooks:
+        head = model.get_output_embeddings()
+        hooks.callback(head.register_forward_pre_hook(narrow).remove)
+        for block in _blocks(model):  # where a long pass can be stopped
+            hooks.callback(block.register_forward_pre_hook(lambda *_: tell()).remove)
+        made = model(input_ids=ids.to(input_device(model)), use_cache=False).logits
     if not heard or made.shape[:-1] != (len(ids), 1):
         raise _other(model, "its logits are not those of its head")
     return heard[0], made[:, 0]
+
+
+def _blocks(model: Any) -> list[Any]:
+    """As far as they are found."""
+    modules, layout = dict(model.named_modules()), layout_of(model)
+    paths = (f"{layout.layers}.{i}" for i in range(layout.layer_count))
+    return [modules[path] for path in paths if path in modules]
 
 
 @contextmanager

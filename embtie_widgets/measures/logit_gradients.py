@@ -21,7 +21,7 @@ from embtie_widgets.measures.head import Head
 
 _POSITIONS = 512
 # Less than this below the highest logit nothing is lost; processors are slow where exp is denormal.
-_NOTHING = -80.0
+NOTHING = -80.0
 
 Tell = Callable[[], None]
 
@@ -105,7 +105,7 @@ class _Sums:
         logits[at, column] = -torch.inf
         highest = torch.maximum(logits.amax(-1).to(self.fine), self.highest)
         shrunk = (self.highest - highest).exp().nan_to_num(0.0)
-        share = logits.sub_(highest[:, None].to(logits)).clamp_min_(_NOTHING).exp_()
+        share = logits.sub_(highest[:, None].to(logits)).clamp_min_(NOTHING).exp_()
         self.mass = self.mass * shrunk + share.sum(-1)
         share = share if bend is None else share.mul_(bend)
         self.squares = self.squares * shrunk.square() + share.square().sum(-1)
