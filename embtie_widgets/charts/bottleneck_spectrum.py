@@ -20,6 +20,7 @@ _DASHES = ("2px,3px", "7px,3px", "12px,4px,2px,4px")  # of the shares, the small
 _COUNTED = {"type": "log", "dtick": 1, "tickformat": ",~r", "zeroline": False, "showline": True}
 _FAINTEST = 1e-6  # of the largest singular value: below is rounding
 _NAMES = ("Singular values", "Components by positions")
+_EACH = 160  # pixels of a legend so narrow that each name has a line of its own
 _GAP = 104  # pixels between the charts where they stand one below the other
 _Trace = dict[str, Any]
 
@@ -34,7 +35,7 @@ def spec(result: BottleneckReport | None) -> dict[str, Any]:
     return {
         "data": traces,
         "layout": _layout(known, wide),
-        "narrow": _layout(known, replace(wide.narrow, gap=_GAP)),
+        "narrow": _layout(known, replace(wide.narrow, gap=_GAP, width=_EACH)),
     }
 
 

@@ -27,7 +27,8 @@ def facts_of(
     )
     items = "".join(f"<li>{escape(note)}</li>" for note in notes)
     told = f'<h4>Notes</h4><ul class="ep-notes">{items}</ul>' if items else ""
-    return f"{sides if known else ''}{listed if hashes else ''}{told}"
+    shown = f'<div class="ep-facts">{sides}</div>' if known else ""
+    return f"{shown}{listed if hashes else ''}{told}"
 
 
 def _plain(about: Mapping[str, Any]) -> dict[str, Any]:
