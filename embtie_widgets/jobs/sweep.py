@@ -120,13 +120,16 @@ class Sweep(Generic[Made]):
         if self.place.kind == HERE:
             timed(self.work(), self._here, hint=_SMALLER, tells=self._all_trained)
         else:
-            from embtie_widgets.jobs.cluster import on_cluster  # slow to import
-
-            self._by_texts(lambda *some: on_cluster(*some, self, self.progress, self.place))
+            self._by_texts(self._elsewhere)
 
     def _here(self) -> None:
         course = Course(self.progress, len(self.missing))
-        self._by_texts(lambda *some: cells.here(*some, self, course))
+        self._by_texts(lambda tasks, corpus, held: cells.here(tasks, corpus, held, self, course))
+
+    def _elsewhere(self, tasks: list[CellTask], corpus: Corpus, held: Corpus) -> None:
+        from embtie_widgets.jobs.cluster import on_cluster  # slow to import
+
+        on_cluster(tasks, corpus, held, self, self.progress, self.place)
 
     def _by_texts(self, carry_out: Callable[[list[CellTask], Corpus, Corpus], None]) -> None:
         """Those that learn from one text together; texts in the order of the first that does."""

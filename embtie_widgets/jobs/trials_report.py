@@ -18,7 +18,7 @@ _WIDTHS = ("hidden_size", "n_embd")
 
 def run_of_trial(one: Trial, **known: Any) -> TrialRun:
     """A run by its trial, and what else is known of it."""
-    nothing = {"loss": math.nan, "accuracy": math.nan, "curves": {}}
+    nothing: dict[str, Any] = {"loss": math.nan, "accuracy": math.nan, "curves": {}}
     return TrialRun(
         way=one.way, rank=one.rank, tied=one.tied, lr=one.lr, seed=one.seed, symbols=one.symbols,
         width=one.width, length=one.length, extra=one.extra, **(nothing | known),
