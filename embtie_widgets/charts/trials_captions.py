@@ -4,7 +4,7 @@ from typing import Any
 
 from embtie_widgets.charts.trials_curves import MOST_CHARTS, charts_of, drawn, smoothed
 from embtie_widgets.charts.trials_grid import MEASURES, blocks
-from embtie_widgets.charts.trials_view import RANKS, View, way_words
+from embtie_widgets.charts.trials_view import MOST_MEANT, RANKS, View, way_words
 from embtie_widgets.charts.trials_words import cautions, dispute, headline, signed
 from embtie_widgets.results.trials import (
     DIVERGED,
@@ -53,13 +53,15 @@ def _of_ranks(result: TrialsReport, view: View) -> list[str]:
 def _of_data(result: TrialsReport, view: View) -> list[str]:
     runs = drawn(result, view)
     many = len(charts_of(runs, MOST_CHARTS + 1))
+    batches = {known for run in runs if (known := run.about.get("batch")) is not None}
     ends = "signs at the ends: every symbol asked for once training has ended"
+    mean = f", or the mean over up to {MOST_MEANT} where batches are small"
     said = {
-        "loss": ["Loss on each step's batch", ends],
+        "loss": [f"Loss on each step's batch{mean}", ends],
         "destroyed": ["Share of the logit gradient's length that is not transmitted"],
     }
     usual = [
-        "Share of right predictions on each step's batch",
+        f"Share of right predictions on each step's batch{mean}",
         ends,
         "dotted: how many of the symbols have been drawn at all",
     ]
@@ -67,6 +69,9 @@ def _of_data(result: TrialsReport, view: View) -> list[str]:
         *said.get(view.curve, usual),
         "a sequence repeats one symbol, so its positions are not independent of each other"
         + _rotations(result),
+        "a run with larger batches takes fewer steps for as many sequences"
+        if view.across == "sequences" and len(batches) > 1
+        else "",
         f"only {MOST_CHARTS} combinations are drawn; choose among them above"
         if many > MOST_CHARTS
         else "",

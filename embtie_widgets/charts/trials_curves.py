@@ -21,6 +21,7 @@ from embtie_widgets.charts.trials_view import (
     RANKS,
     Look,
     View,
+    by_data,
     called,
     last,
     look_of,
@@ -246,7 +247,7 @@ def _of_data(
     runs: Sequence[TrialRun], run: TrialRun, name: str, place: int, by: str, across: str
 ) -> list[_Trace]:
     """The curve, and at its end what the model says of every symbol asked once."""
-    at, known = (np.asarray(run.curves.get(one, ()), float) for one in (across, name))
+    at, known = np.asarray(run.curves.get(across, ()), float), by_data(run, name)
     if len(at) != len(known) or not len(at):
         return []
     look, words = look_of(run, runs, by), _line_words(run, runs, by)

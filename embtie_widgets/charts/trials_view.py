@@ -9,6 +9,7 @@ import numpy as np
 
 from embtie_widgets.charts.shapes import Vector, faint
 from embtie_widgets.charts.theme import MODELS, WAYS, Mark
+from embtie_widgets.results.gradient import trailing_mean
 from embtie_widgets.results.trials import DONE, TrialRun, TrialsReport
 
 RANKS, SPAMLANG = "ranks", "spamlang"
@@ -49,6 +50,9 @@ ACROSS = {
     "positions": "predicted positions",
     "sequences": "independent sequences",
 }
+ENOUGH, MOST_MEANT = 200, 20
+"""Independent sequences that a share of right predictions is taken from, where so many steps at
+most have them."""
 _FAINTEST = 0.55  # of the colour, for the smallest rank
 _LADDER = ("#1e97d4", "#8a4fd0", "#d1442b")  # from the least value of a line's number to the most
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "star", "cross")
@@ -217,6 +221,20 @@ def last(run: TrialRun, name: str) -> float:
     known: Vector = np.asarray(run.curves.get(name, ()), float)
     known = known[np.isfinite(known)]
     return float(known[-1]) if len(known) else math.nan
+
+
+def by_data(run: TrialRun, name: str) -> Vector:
+    """A curve of SpamLang by logged step.  Loss and right predictions of batches that hold few
+    independent sequences are means over some steps, as many as make ENOUGH sequences but no more
+    than MOST_MEANT; all else is as it was logged."""
+    steps, known, draws = (
+        np.asarray(run.curves.get(one, ()), float) for one in ("step", name, "sequences")
+    )
+    if name not in ("accuracy", "loss") or not len(known) or len(draws) != len(known):
+        return known
+    each = draws[-1] / max(steps[-1], 1.0)
+    window = int(np.clip(math.ceil(ENOUGH / max(each, 1.0)), 1, MOST_MEANT))
+    return np.where(np.isfinite(known), trailing_mean(steps, known, window), np.nan)
 
 
 def done(result: TrialsReport | None) -> list[TrialRun]:

@@ -11,6 +11,7 @@ import numpy as np
 from embtie_widgets.charts.sentences import listed
 from embtie_widgets.charts.trials_view import (
     RANKS,
+    by_data,
     done,
     per_symbol,
     percent,
@@ -25,6 +26,7 @@ from embtie_widgets.results.trials import DIVERGED, FAILED, TrialRun, TrialsRepo
 
 CHANCE = 0.1
 """Nats: so far apart two runs of one seed may end whatever is done."""
+_FAR = 2  # numbers of steps that differ by more make two trainings
 _SAME = 0.05  # shares of right predictions that differ by less are about the same
 _WITH = {
     "factorised": "with a factorised head",
@@ -194,28 +196,35 @@ def _seen(run: TrialRun) -> str:
 
 
 def _at_equal_draws(short: TrialRun, long: TrialRun) -> str:
-    """Both after as many independent sequences, on the batches of their training."""
+    """Both after as many independent sequences, on the batches of their training; where they took
+    quite different numbers of steps for them, that instead."""
     draws = min(sequences_of(short), sequences_of(long))
     if not math.isfinite(draws) or sequences_of(short) == sequences_of(long):
         return ""
-    values_ = [accuracy_at(run, draws) for run in (short, long)]
-    if not all(map(math.isfinite, values_)):
+    steps = [at_draws(run, "step", draws) for run in (short, long)]
+    shares = [at_draws(run, "accuracy", draws) for run in (short, long)]
+    if not all(map(math.isfinite, (*steps, *shares))):
         return ""
-    one, other = values_
+    names = [worded("length", run.length) for run in (short, long)]
+    if max(steps) > _FAR * min(steps):
+        took = ", ".join(f"{n} {s:,.0f}" for n, s in zip(names, steps, strict=True))
+        return (
+            f"The first {draws:,.0f} sequences took different numbers of steps ({took}): count "
+            "data per symbol to compare lengths after as many of both."
+        )
+    one, other = shares
     if abs(one - other) < _SAME:
         said = f"both lengths are at about {percent(other)}"
     else:
-        said = (
-            f"{worded('length', short.length)} is at {percent(one)}, "
-            f"{worded('length', long.length)} at {percent(other)}"
-        )
+        said = f"{names[0]} is at {percent(one)}, {names[1]} at {percent(other)}"
     return f"After as many independent sequences, {draws:,.0f}, {said}."
 
 
-def accuracy_at(run: TrialRun, draws: float) -> float:
-    """The share of right predictions in the batches once so many independent sequences were seen,
-    between two logged steps on a straight line; NaN before the first of them."""
-    at, known = (np.asarray(run.curves.get(n, ()), float) for n in ("sequences", "accuracy"))
+def at_draws(run: TrialRun, name: str, draws: float) -> float:
+    """A curve once so many independent sequences were seen, between two logged steps on a straight
+    line; NaN before the first of them."""
+    at = np.asarray(run.curves.get("sequences", ()), float)
+    known = np.asarray(run.curves.get("step", ()), float) if name == "step" else by_data(run, name)
     good = np.isfinite(at) & np.isfinite(known) if len(at) == len(known) else np.zeros(0, bool)
     if not good.any() or draws < at[good][0]:
         return math.nan

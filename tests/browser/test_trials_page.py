@@ -36,6 +36,9 @@ def test_runs_fill_the_heat_map_and_turn_from_positions_to_independent_sequences
         "document.querySelector('.ep-status').innerText.includes('Expected')"
     )
     one.press("Run")
+    one.page.wait_for_function(
+        "document.querySelector('.ep-status').innerText.includes('training')"
+    )
     one.page.wait_for_function(f"{FURTHEST} > 0")
     one.wait_for_answer()
     assert one.evaluate(FURTHEST) == max(ASKED.draws(trial).positions for trial in ASKED.trials)

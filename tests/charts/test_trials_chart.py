@@ -12,6 +12,7 @@ import pytest
 from embtie_widgets.charts import trials as chart
 from embtie_widgets.charts.theme import PALETTES, WAYS, contrast
 from embtie_widgets.charts.trials_curves import MOST_CHARTS, charts_of, drawn
+from embtie_widgets.charts.trials_view import by_data
 from embtie_widgets.results.gradient import trailing_mean
 from embtie_widgets.results.trials import TrialsReport
 from embtie_widgets.results.trials_published import EXCESS
@@ -157,8 +158,20 @@ def test_one_run_stands_elsewhere_by_positions_than_by_independent_sequences() -
     for words, run in zip(("length 1", "length 64"), result.trials, strict=True):
         np.testing.assert_allclose(by_position[words]["x"], run.curves["positions"])
         np.testing.assert_allclose(by_draw[words]["x"], run.curves["sequences"])
-        np.testing.assert_allclose(by_draw[words]["y"], run.curves["accuracy"])
+        np.testing.assert_allclose(by_draw[words]["y"], by_data(run, "accuracy"))
     assert by_position["length 64"]["x"][-1] == 64 * by_draw["length 64"]["x"][-1]
+
+
+def test_batches_of_few_sequences_are_averaged_and_large_ones_are_not() -> None:
+    run = sample.spamlang(lengths=(1,)).trials[0]
+    steps = np.arange(1.0, len(run.curves["step"]) + 1)
+    few, many = (
+        replace(run, curves=run.curves | {"step": steps, "sequences": steps * each})
+        for each in (20, 500)
+    )
+    expected = trailing_mean(steps, run.curves["accuracy"], 10)
+    np.testing.assert_allclose(by_data(few, "accuracy"), expected)
+    np.testing.assert_allclose(by_data(many, "accuracy"), run.curves["accuracy"])
 
 
 def test_what_is_not_transmitted_can_be_followed_there_too() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from embtie_widgets.charts import trials as chart
-from embtie_widgets.charts.trials_words import accuracy_at
+from embtie_widgets.charts.trials_view import percent
+from embtie_widgets.charts.trials_words import at_draws
 from embtie_widgets.results.trials import DIVERGED
 from tests import sample_trials as sample
 
@@ -45,10 +46,14 @@ def test_a_loss_below_that_of_the_full_head_is_told_with_its_sign() -> None:
 
 
 def test_lengths_are_compared_at_the_budget_and_at_equal_independent_sequences() -> None:
-    said = chart.headline(sample.spamlang())
+    result = sample.spamlang()
+    said = chart.headline(result)
     assert said.startswith("Length 1 gets 100 % of 1,024 symbols right after 64 independent")
     assert "length 64 45.1 % after 1 independent sequence of each" in said
-    assert "After as many independent sequences, 1,024, both lengths are at about 45.1 %." in said
+    both = [at_draws(run, "accuracy", 1_024) for run in result.trials]
+    assert both[0] == pytest.approx(both[1], abs=0.01)
+    at = f"both lengths are at about {percent(both[1])}."
+    assert f"After as many independent sequences, 1,024, {at}" in said
 
 
 def test_where_both_lengths_had_as_many_sequences_that_is_not_said_twice() -> None:
@@ -59,8 +64,20 @@ def test_where_both_lengths_had_as_many_sequences_that_is_not_said_twice() -> No
 def test_the_accuracy_between_two_logged_steps_is_on_the_line_between_them() -> None:
     run = sample.spamlang().trials[0]
     at, known = run.curves["sequences"], run.curves["accuracy"]
-    assert accuracy_at(run, (at[4] + at[5]) / 2) == pytest.approx((known[4] + known[5]) / 2)
-    assert np.isnan(accuracy_at(run, at[0] - 1))
+    run = replace(run, curves=run.curves | {"step": np.arange(1.0, len(at) + 1)})
+    assert at_draws(run, "accuracy", (at[4] + at[5]) / 2) == pytest.approx(
+        (known[4] + known[5]) / 2
+    )
+    assert np.isnan(at_draws(run, "accuracy", at[0] - 1))
+
+
+def test_equal_sequences_in_different_numbers_of_steps_are_not_compared() -> None:
+    result = sample.spamlang()
+    short, long = result.trials
+    hasty = replace(short, curves=short.curves | {"step": short.curves["step"] / 64})
+    said = chart.headline(replace(result, trials=(hasty, long)))
+    assert "After as many" not in said
+    assert "took different numbers of steps (length 1 1, length 64 64)" in said
 
 
 def test_never_correct_classes_and_ends_of_v_against_d_are_told() -> None:
