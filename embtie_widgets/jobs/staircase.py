@@ -13,7 +13,7 @@ from embtie_widgets.hashing import tensor_hash
 from embtie_widgets.jobs.cache import entry_key, kept_or_made, recall
 from embtie_widgets.jobs.estimate import timed
 from embtie_widgets.jobs.staircase_cost import orders_of, work_of
-from embtie_widgets.jobs.staircase_extras import extras_of, solved_by_order_zero
+from embtie_widgets.jobs.staircase_extras import extras_of, solved_by_order_zero, waves_of
 from embtie_widgets.measures.signatures import signature
 from embtie_widgets.measures.tracks import Follower, track
 from embtie_widgets.progress import Progress, hand_on, silent
@@ -88,6 +88,7 @@ class _Climb:
     def __init__(self, request: StaircaseRequest, task: ToyTask, progress: Progress) -> None:
         self._request, self._task, self._progress = request, task, progress
         self._orders = orders_of(request)
+        self._signatures: dict[str, dict[str, Signature]] = {}
         self._followers: dict[str, Follower] = {}
         self._notes = list(_notes(request, self._orders))
         self._started = self._told = time.monotonic()
@@ -96,11 +97,12 @@ class _Climb:
     def carried_out(self) -> StaircaseReport:
         """All of it."""
         request, task = self._request, self._task
+        self._signatures = signatures_of(task, self._orders, self._progress)
         self._followers = {
             matrix: Follower(
                 matrix, known, steps=request.probe_steps, folds=request.folds, seed=request.seed
             )
-            for matrix, known in signatures_of(task, self._orders, self._progress).items()
+            for matrix, known in self._signatures.items()
         }
         run = train_toy(request, task, self._progress, self._show)
         self._follow(run)
@@ -147,6 +149,8 @@ class _Climb:
         )
         diverged = [] if run.diverged is None else [_diverged(run.diverged, request.epochs)]
         extras, numbers = extras_of(request, task, run, len(steps))
+        if not progress:
+            extras |= waves_of(request, task, self._signatures["embedding"], matrices["embedding"])
         return StaircaseReport(
             anchors=tuple(task.tokens[i] for i in task.anchors),
             ids=task.anchors,

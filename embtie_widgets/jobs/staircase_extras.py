@@ -1,18 +1,22 @@
 """What single toy tasks show besides: the labels of an anchor, where attention goes, and whether
 the signatures of order 0 alone would do."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy.special import rel_entr, softmax
 
+from embtie_widgets.measures.frequencies import frequency_correlations
 from embtie_widgets.measures.signatures import pearson, signature
 from embtie_widgets.requests import StaircaseRequest
+from embtie_widgets.results.staircase import MatrixTrack, Signature
 from embtie_widgets.training.toy_loop import ToyRun
 from embtie_widgets.training.toy_tasks import ToyTask
 
 Vector = np.ndarray[Any, np.dtype[Any]]
 _TIE = 1e-12
+_OF_NUMBERS = ("sum", "anchored-sum", "difference", "product")
 
 
 def extras_of(
@@ -31,6 +35,22 @@ def extras_of(
     if paid:
         extras["attention"] = np.stack(paid)[:, :, task.anchors].sum(-1).mean(1)
     return extras, numbers
+
+
+def waves_of(
+    request: StaircaseRequest,
+    task: ToyTask,
+    signatures: Mapping[str, Signature],
+    embedding: MatrixTrack,
+) -> dict[str, Vector]:
+    """Which frequency the embedding follows, where order 1 is known and tokens are numbers."""
+    one = signatures.get("order 1")
+    if one is None or request.operation not in _OF_NUMBERS:
+        return {}
+    numbers = [int(task.tokens[row]) for row in one.context]
+    period = request.modulus or request.tokens
+    found = frequency_correlations(one.values, embedding.similarity, numbers, period)
+    return {"frequencies": found.astype(np.float32)}
 
 
 def agreement(target: Vector, learned: Vector) -> dict[str, float]:

@@ -55,6 +55,7 @@ def test_two_token_modular_addition_leaves_order_zero_flat_and_order_one_rises()
     assert np.isnan(zero["pearson"]).all()
     assert np.abs(zero["fit"]).max() < 0.15
     held = course(report, "order 1", "held_out")
+    assert report.extras["frequencies"].shape == (len(report.to_frame()["step"].unique()), 11)
     assert abs(held(0)) < 0.2
     assert held(600) > 0.5
     assert 0.6 < course(report, "order 1", "in_sample")(600) < 0.75
