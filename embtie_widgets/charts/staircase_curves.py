@@ -17,6 +17,7 @@ from embtie_widgets.charts.staircase_view import (
     USUAL,
     View,
     axis_place,
+    called_step,
     is_text,
     look,
     mark_of_matrix,
@@ -27,6 +28,7 @@ from embtie_widgets.charts.staircase_view import (
     run_name,
     signature_words,
     step_word,
+    steps_of,
     values_of,
 )
 from embtie_widgets.charts.steps import marks
@@ -100,8 +102,8 @@ def step_at(
         return None
     run, at = result.runs[name], drawn[trace]["x"][place[0]]
     axis = axis_place(result, view.scale)
-    places = np.array([axis.of(step) for step in run.steps])
-    return int(run.steps[np.abs(places - at).argmin()])
+    steps = steps_of(run)
+    return int(steps[np.abs(np.array([axis.of(step) for step in steps]) - at).argmin()])
 
 
 # Which charts there are.
@@ -205,7 +207,7 @@ def _beside(
 
 
 def _on(result: StaircaseReport, line: _Line, measure: str, values: Vector, axis: Place) -> _Trace:
-    steps = line.run.steps[: len(values)]
+    steps = steps_of(line.run)[: len(values)]
     what = _WORDS.get(measure, "with shuffled anchors")
     return {
         "type": "scatter",
@@ -213,9 +215,9 @@ def _on(result: StaircaseReport, line: _Line, measure: str, values: Vector, axis
         "y": [float(value) for value in values],
         "hoverinfo": "text",
         "hovertext": [
-            f"<b>{plain(line.name)}</b>, {what}<br>{number(value, 3)} at {step_word(result)} "
-            f"{step:,}"
-            for step, value in zip(steps, values, strict=True)
+            f"<b>{plain(line.name)}</b>, {what}<br>{number(value, 3)} at "
+            f"{plain(called_step(result, line.run, place))}"
+            for place, value in enumerate(values[: len(steps)])
         ],
     }
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from embtie_widgets.charts.figures import plain
 from embtie_widgets.charts.shapes import ABOVE, faint
-from embtie_widgets.charts.staircase_view import USUAL, View, axis_place, number, run_name
+from embtie_widgets.charts.staircase_view import USUAL, View, axis_place, number, run_name, steps_of
 from embtie_widgets.charts.steps import marks
 from embtie_widgets.charts.theme import METHODS, ROLES
 from embtie_widgets.results.staircase import StaircaseReport
@@ -78,7 +78,7 @@ def _attention(result: StaircaseReport, view: View) -> Extra:
     shares = np.asarray(result.extras["attention"], float)
     axis = axis_place(result, view.scale)
     name = run_name(result, view)
-    steps = result.runs[name].steps[: len(shares)] if name else np.arange(len(shares))
+    steps = steps_of(result.runs[name])[: len(shares)] if name else np.arange(len(shares))
     places = [axis.of(float(step)) for step in steps]
     strong = _rising(shares)
     traces: list[_Trace] = [

@@ -79,7 +79,7 @@ class Look:
     @property
     def step(self) -> int:
         """The step of the snapshot."""
-        return int(self.run.steps[self.place])
+        return int(steps_of(self.run)[self.place])
 
 
 def look(result: StaircaseReport | None, view: View = USUAL) -> Look | None:
@@ -106,7 +106,23 @@ def place_of(run: StaircaseRun, step: int) -> int:
     """The snapshot nearest to a step on the logarithmic axis."""
     if step == LAST:
         return len(run.steps) - 1
-    return int(np.abs(np.log1p(run.steps) - np.log1p(max(step, 0))).argmin())
+    return int(np.abs(np.log1p(steps_of(run)) - np.log1p(max(step, 0))).argmin())
+
+
+def steps_of(run: StaircaseRun) -> Vector:
+    """(s,) whole numbers; a checkpoint that has no step, as `main`, stands behind all others."""
+    steps = np.asarray(run.steps, float)
+    known = np.concatenate([steps[np.isfinite(steps)], run.curves.get("step", ())])
+    last = float(known.max()) + 1 if len(known) else 0.0
+    return np.where(np.isfinite(steps), steps, last).astype(np.int64)
+
+
+def called_step(result: StaircaseReport, run: StaircaseRun, place: int) -> str:
+    """A snapshot in words: "epoch 1,000", or a checkpoint without a step by its name."""
+    if np.isfinite(float(run.steps[place])):
+        return f"{step_word(result)} {int(run.steps[place]):,}"
+    names = run.about.get("checkpoints", ())
+    return str(names[place]) if place < len(names) else "the checkpoint"
 
 
 def at(values: Vector, place: int) -> Vector:
@@ -222,7 +238,7 @@ def signature_choices(result: StaircaseReport | None, view: View = USUAL) -> lis
 def axis_place(result: StaircaseReport | None, scale: str) -> Place:
     """One axis from 0 to 1 for the snapshots and curves of every run."""
     runs = [] if result is None else list(result.runs.values())
-    steps = [one.steps for one in runs] + [one.curves.get("step", one.steps) for one in runs]
+    steps = [part for one in runs for part in (steps_of(one), one.curves.get("step", ()))]
     known = np.concatenate([np.zeros(1), *(np.asarray(part, float) for part in steps)])
     last = float(known.max()) or 1.0
     return Place("", "steps", 0.0, 1.0, 0.0, last, scale == "log")
@@ -240,7 +256,7 @@ def about_step(result: StaircaseReport, shown: Look) -> str:
         for track in shown.tracks
         if len(values_of(track)) > shown.place
     ]
-    return " · ".join([f"{step_word(result)} {shown.step:,}", *said])
+    return " · ".join([called_step(result, shown.run, shown.place), *said])
 
 
 def number(value: Any, places: int = 2) -> str:
@@ -253,7 +269,7 @@ def number(value: Any, places: int = 2) -> str:
 def ticks(result: StaircaseReport, view: View = USUAL) -> dict[str, Any]:
     """What a StepSlider shows of the run that is looked at."""
     shown, axis = look(result, view), axis_place(result, view.scale)
-    steps = [] if shown is None else [int(step) for step in shown.run.steps]
+    steps = [] if shown is None else steps_of(shown.run).tolist()
     readouts = [
         about_step(result, replace(shown, place=place))
         for place in range(len(steps))

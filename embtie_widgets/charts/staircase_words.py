@@ -10,13 +10,14 @@ from embtie_widgets.charts.staircase_view import (
     USUAL,
     Look,
     View,
+    called_step,
     is_text,
     look,
     matrix_words,
     measure_of,
     number,
     signature_words,
-    step_word,
+    steps_of,
     values_of,
 )
 from embtie_widgets.results.staircase import SignatureTrack, StaircaseReport, StaircaseRun
@@ -65,7 +66,7 @@ def _course(result: StaircaseReport, track: SignatureTrack, run: StaircaseRun) -
     name = signature_words(track.signature)
     how = {"held_out": ", held out,", "fit": ", by 1 − MSE since it does not vary,"}
     said = how.get(measure_of(track), "")
-    where = f"{step_word(result)} {int(run.steps[best]):,}"
+    where = called_step(result, run, best)
     if best == len(values) - 1:
         return f"{name}{said} up to {number(last)} at the end"
     then = "then down to " if values[best] - last >= _FALL else ""
@@ -82,7 +83,7 @@ def _order_of(result: StaircaseReport, tracks: list[SignatureTrack], run: Stairc
         values = values_of(track)
         if measure_of(track) != "fit" and np.nanmax(values) >= _HIGH:
             risen[track.signature] = int(
-                run.steps[np.flatnonzero(values >= _RISE * np.nanmax(values))[0]]
+                steps_of(run)[np.flatnonzero(values >= _RISE * np.nanmax(values))[0]]
             )
     if len(risen) < 2:
         return ""
@@ -182,7 +183,7 @@ def maps_caption(result: StaircaseReport, view: View = USUAL) -> str:
     if shown is None:
         return ""
     facts = [
-        f"{shown.name} at {step_word(result)} {shown.step:,}",
+        f"{shown.name} at {called_step(result, shown.run, shown.place)}",
         "cosine of raw rows of two anchors, beside that of their signatures, nothing centred",
         _seen_by_probe(shown),
         _how_many(result, shown),
@@ -212,7 +213,7 @@ def points_caption(result: StaircaseReport, view: View = USUAL) -> str:
     if shown is None:
         return ""
     facts = [
-        f"{shown.name} at {step_word(result)} {shown.step:,}",
+        f"{shown.name} at {called_step(result, shown.run, shown.place)}",
         "first two principal components, of rows and of signatures, turned to agree with the step "
         "before",
         "one colour for one anchor in all of them",
@@ -227,7 +228,7 @@ def text(result: StaircaseReport) -> str:
     for name, run in result.runs.items():
         if not len(run.steps):
             continue
-        lines += ["", f"{name}, {step_word(result)} {int(run.steps[-1]):,}"]
+        lines += ["", f"{name}, {called_step(result, run, len(run.steps) - 1)}"]
         lines += [_line(track) for track in run.tracks]
     return "\n".join([*lines, "", *cautions(result)]).rstrip()
 

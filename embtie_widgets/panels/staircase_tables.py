@@ -85,7 +85,7 @@ def _of_run(result: StaircaseReport, name: str, run: StaircaseRun) -> str:
         ]
         for track in run.tracks
     ]
-    step = f"{chart.step_word(result)} {int(run.steps[-1]):,}"
+    step = escape(chart.called_step(result, run, len(run.steps) - 1))
     body = table(head, rows, f"{escape(name)} at its last step")
     return f"<h4>{escape(name)}, {step}</h4>{body}"
 

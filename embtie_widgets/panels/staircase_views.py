@@ -215,7 +215,7 @@ class StaircaseViews(t.HasTraits):
         shown = chart.look(self._panel.result, self.view())
         if self._quiet or shown is None or self.slider.index < 0:
             return
-        steps = shown.run.steps
+        steps = chart.steps_of(shown.run)
         last = self.slider.index >= len(steps) - 1
         self.at = chart.LAST if last else int(steps[self.slider.index])
 

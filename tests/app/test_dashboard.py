@@ -47,6 +47,7 @@ def test_the_dashboard_has_a_tab_for_each_panel_that_works() -> None:
         "Input scaling",
         "Drift",
         "Output centering",
+        "Gradient bottleneck",
         "Bottleneck trials",
         "Context staircase",
         "Signatures in text",

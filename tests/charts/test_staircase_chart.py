@@ -89,6 +89,18 @@ def test_a_training_without_snapshots_shows_its_loss() -> None:
     assert chart.headline(sample.beginning()).startswith("No step is known")
 
 
+def test_a_checkpoint_without_a_step_stands_last_and_is_called_by_its_name() -> None:
+    result = sample.text()
+    run = result.runs["nano-untied"]
+    names = (*(f"step{step}" for step in run.steps[:-1]), "<main>")
+    run = replace(run, steps=np.append(run.steps[:-1], np.nan), about={"checkpoints": names})
+    result = replace(result, runs={"nano-untied": run})
+    assert chart.ticks(result)["readouts"][-1].startswith("<main> · ")
+    assert chart.ticks(result)["places"][-1] == 1.0
+    assert "&lt;main&gt;" in str(chart.spec(result))
+    assert "at <main>" in chart.maps_caption(result)
+
+
 # Maps and points.
 
 
