@@ -1,5 +1,6 @@
 """`ew.staircase`: which signatures the embeddings follow, of whatever holds checkpoints."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef, SignaturesRequest, StaircaseRequest
 from embtie_widgets.results.staircase import StaircaseReport, StaircaseRun
 from embtie_widgets.sources.reading import local_path
-from embtie_widgets.training.corpus import Corpus, as_corpus
+from embtie_widgets.sources.tokenizing import tokenizer_of
+from embtie_widgets.training.corpus import as_corpus, corpus_from_documents, split_documents
+from embtie_widgets.training.corpus import read_text as read_text_file
 from embtie_widgets.training.run_store import RunStore, is_run
 from embtie_widgets.training.twins import Twins
 
-_TOKENIZER = "tokenizer.json"
+_TOKENIZER, _BUNDLED = "tokenizer.json", "nano-tied"
 
 
 def staircase(
@@ -25,9 +28,11 @@ def staircase(
 
     `run` is a `StaircaseRequest` (a toy task) or a `SignaturesRequest`; `ew.train_twins`, a
     `RunStore`, or the folder of a run or of several; what names a model with checkpoints; or a
-    result of these, which is given back.  `corpus` is the text behind the statistics of a run, as
-    `ew.train_twins` takes it, best the one that it learned from; without it that is the sample
-    that ships with embtie, cut by the run's tokenizer.  `options` are further fields of a
+    result of these, which is given back.
+
+    `corpus` is the text behind the statistics of a run, best the one that it learned from: strings
+    or a pathlib.Path, cut by the run's tokenizer, or token ids; without it that is the sample that
+    ships with embtie.  For a model it is a `CorpusRef`.  `options` are further fields of a
     `SignaturesRequest`: `anchors`, `chosen`, `directions`, `context`, ...
 
     Correlations by order stand in `.to_frame()`: held-out ones from order 1 on.  Source: Context
@@ -80,11 +85,24 @@ class _Reader:
     def __call__(self, rows: int) -> Text:
         if self._corpus is None:
             return read_text(self._request, self._tokenizer(), rows, self._progress)
-        text: Corpus = as_corpus(self._corpus, rows)
-        return Text.of(text, self._request, rows)
+        documents = _documents(self._corpus)
+        if documents is None:
+            return Text.of(as_corpus(self._corpus, rows), self._request, rows)
+        own = tokenizer_of(ModelRef(self._tokenizer() or _BUNDLED), self._progress).tokenizer
+        return Text.of(corpus_from_documents(documents, own, "text"), self._request, rows)
 
     def _tokenizer(self) -> str:
         """That of the request, else the one that lies beside the run."""
         places = [self._folder, *sorted(p for p in self._folder.iterdir() if p.is_dir())]
         own = next((str(place) for place in places if (place / _TOKENIZER).is_file()), "")
         return self._request.tokenizer or own
+
+
+def _documents(corpus: Any) -> list[str] | None:
+    """Text that is still to be cut; None for what is token ids already."""
+    if isinstance(corpus, Path):
+        return split_documents(read_text_file(corpus))
+    if isinstance(corpus, str):
+        return split_documents(corpus)
+    worded = isinstance(corpus, Sequence) and len(corpus) > 0 and isinstance(corpus[0], str)
+    return list(corpus) if worded else None
