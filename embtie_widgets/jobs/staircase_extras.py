@@ -30,7 +30,8 @@ def extras_of(
         learned = softmax(run.unembedding[-1].astype(np.float64) @ row)
         counted = np.bincount(task.labels, minlength=len(task.answers)) / len(task.labels)
         extras |= {"target": task.target, "empirical": counted, "learned": learned}
-        numbers = agreement(task.target, learned)
+        found = agreement(task.target, learned)
+        numbers = {name: value for name, value in found.items() if np.isfinite(value)}
     paid = [one for one in run.attention[:steps] if one is not None]
     if paid:
         extras["attention"] = np.stack(paid)[:, :, task.anchors].sum(-1).mean(1)

@@ -31,9 +31,9 @@ EXTRAS = {
     "target": "(labels,) the distribution that the anchor's labels were drawn from",
     "empirical": "(labels,) the labels of the anchor's sequences, counted",
     "learned": "(labels,) softmax of U times the anchor's row at the end",
-    "attention": "(s, A) share of the attention on each anchor, mean over where it stands",
-    "frequencies": "(s, k) Pearson correlation of the embedding with order 1 through a wave of each "
-    "frequency over the context's numbers",
+    "attention": "(s, A) share of attention on each anchor, mean over where it stands",
+    "frequencies": "(s, k) Pearson correlation with order 1 through a wave of each frequency k "
+    "over the context's numbers",
 }
 """What is drawn of single tasks, where a report has it; the numbers with it are in its `task`."""
 
