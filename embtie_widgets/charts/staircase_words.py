@@ -112,8 +112,9 @@ def _beware(result: StaircaseReport) -> Iterator[str]:
     tracks = [track for run in result.runs.values() for track in run.tracks]
     constant = sorted({signature_words(t.signature) for t in tracks if t.constant})
     if constant:
+        names = " and ".join(constant)
         yield (
-            f"{' and '.join(constant)} is the same for every pair of anchors: no correlation with "
+            f"{names[0].upper()}{names[1:]} is the same for every pair of anchors: no correlation with "
             "it is defined, and 1 − MSE is shown instead, which falls as embeddings learn to tell "
             "anchors apart."
         )
@@ -222,7 +223,7 @@ def points_caption(result: StaircaseReport, view: View = USUAL) -> str:
     return "; ".join(facts) + "."
 
 
-def text(result: StaircaseReport) -> str:
+def text(_request: Any, result: StaircaseReport) -> str:
     """The numbers at the last step, for the command line."""
     lines = [headline(result), *(f"{name}: {why}" for name, why in result.failed.items())]
     for name, run in result.runs.items():

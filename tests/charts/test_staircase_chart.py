@@ -221,13 +221,13 @@ def test_the_headline_says_when_each_order_was_followed() -> None:
 
 def test_a_run_that_failed_is_told_and_the_other_drawn() -> None:
     result = sample.text(failed=True)
-    assert "fewer" in chart.text(result)
+    assert "fewer" in chart.text(None, result)
     assert chart.spec(result)["data"]
 
 
 def test_text_and_page_have_the_numbers_and_settings() -> None:
     result = sample.toy()
-    assert "held out 0.99" in chart.text(result)
+    assert "held out 0.99" in chart.text(None, result)
     page = chart.page(result, '{"a": 1}')
     assert '"a": 1' in page
     assert page.count('class="caption"') == 3
