@@ -168,10 +168,10 @@ def _on_lengths(runs: Sequence[TrialRun]) -> list[str]:
         return []
     short, long = group[0], group[-1]
     where = _where(short, runs, ("length",))
-    first = _capital(worded("length", short.length), where)
+    first, other = _capital(worded("length", short.length), where), worded("length", long.length)
     return [
         f"{where}{first} gets {percent(short.accuracy)} of {short.symbols:,} symbols right"
-        f"{_seen(short)}, {worded('length', long.length)} {percent(long.accuracy)}{_seen(long)}.",
+        f"{_seen(short)}, {other} {percent(long.accuracy)}{_seen_too(long)}.",
         _at_equal_draws(short, long),
     ]
 
@@ -193,6 +193,12 @@ def _seen(run: TrialRun) -> str:
     if not math.isfinite(each):
         return ""
     return f" after {each:,.3g} independent sequence{'' if each == 1 else 's'} of each"
+
+
+def _seen_too(run: TrialRun) -> str:
+    """The same where it is clear what is counted."""
+    each = per_symbol(run)
+    return f" after {each:,.3g}" if math.isfinite(each) else ""
 
 
 def _at_equal_draws(short: TrialRun, long: TrialRun) -> str:
@@ -252,7 +258,7 @@ def _on_ratio(runs: Sequence[TrialRun]) -> str:
     where = f"At {worded('length', lengths[0])} a" if len(lengths) > 1 else "A"
     return (
         f"{where} V/d of {ratio(low):,.3g} ends with {percent(low.accuracy)} of the symbols right"
-        f"{_seen(low)}, one of {ratio(high):,.3g} with {percent(high.accuracy)}{_seen(high)}."
+        f"{_seen(low)}, one of {ratio(high):,.3g} with {percent(high.accuracy)}{_seen_too(high)}."
     )
 
 

@@ -238,7 +238,7 @@ class Panel(w.VBox):
             with self._turns.hold():
                 action(*arguments)
 
-        in_turn.__qualname__ = getattr(action, "__qualname__", repr(action))
+        in_turn.__qualname__ = getattr(action, "__qualname__", None) or repr(action)
         return guard(in_turn, self.notice.show)
 
     def later(self, action: Callable[..., Any]) -> Callable[..., None]:

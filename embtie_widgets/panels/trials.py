@@ -1,6 +1,6 @@
 """The panel of experiments on the gradient bottleneck: does it matter what is not transmitted?"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -183,8 +183,13 @@ class BottleneckTrialsPanel(Panel):
             ),
             page_offer(),
             *picture_offers(self.chart, lambda result: chart.caption(result, self._view())),
-            *picture_offers(self.excess, chart.excess_caption, "excess", own=True),
-            *picture_offers(self.grid, self._said_of_grid, "grid", own=True),
+            *_where(
+                picture_offers(self.excess, chart.excess_caption, "excess", own=True),
+                lambda result: bool(result.excess),
+            ),
+            *_where(
+                picture_offers(self.grid, self._said_of_grid, "grid", own=True), chart.has_grid
+            ),
         ]
 
     def draw(self, result: TrialsReport) -> None:
@@ -290,6 +295,14 @@ class BottleneckTrialsPanel(Panel):
         run = None if self.result is None else chart.run_at(self.result, trace, cell)
         if run is not None:
             self.run_menu.key = chart.key_of(run)
+
+
+def _where(offers: list[Offer], has: Callable[[TrialsReport], bool]) -> list[Offer]:
+    """The offers of a figure that not every result has."""
+    return [
+        replace(one, needs=lambda state: state.result is not None and has(state.result))
+        for one in offers
+    ]
 
 
 def _captioned(words: str) -> str:

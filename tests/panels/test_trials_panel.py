@@ -314,6 +314,15 @@ def test_tables_and_page_carry_the_settings(language: BottleneckTrialsPanel) -> 
     assert '"kind": "bottleneck-trials"' in page
 
 
+def test_only_figures_that_there_are_are_given_away(
+    ranks: BottleneckTrialsPanel, language: BottleneckTrialsPanel
+) -> None:
+    for panel, excess, grid in ((ranks, False, True), (language, True, False)):
+        files = panel.exports.files
+        assert (files["Excess PNG"].disabled, files["Grid SVG"].disabled) == (excess, grid)
+        assert not files["PNG"].disabled
+
+
 def test_the_code_makes_the_same_result(language: BottleneckTrialsPanel) -> None:
     assert "ew.BottleneckTrialsRequest(" in language.exports.code.text
     assert "widths=(8, 32, 128)" in language.exports.code.text
