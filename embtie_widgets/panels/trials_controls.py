@@ -155,14 +155,13 @@ class TrialControls:
 
 def _data(request: BottleneckTrialsRequest) -> str:
     """How much the least and the most supplied run see: sequences, and those of each symbol."""
-    runs = sorted(request.trials, key=lambda one: request.sequences(one) / (one.symbols or 1))
+    runs = sorted(request.trials, key=request.per_symbol)
     least, most = _sees(request, runs[0]), _sees(request, runs[-1])
     return least if least == most else f"From {least} to {most}"
 
 
 def _sees(request: BottleneckTrialsRequest, one: Trial) -> str:
-    sequences = request.sequences(one)
-    each = sequences / (one.symbols or 1)
+    sequences, each = request.draws(one).sequences, request.per_symbol(one)
     of = f"{one.symbols:,} symbols, length {one.length:,}"
     return f"{sequences:,} sequences ({of}): {each:,.3g} of each"
 

@@ -147,6 +147,10 @@ class BottleneckTrialsRequest(TrainingRequest):
         }
         return max(1, round(counted[self.budget]))
 
+    def per_symbol(self, trial: Trial) -> float:
+        """How often a run of SpamLang draws each of its symbols, on average."""
+        return self.draws(trial).sequences / (trial.symbols or 1)
+
     @property
     def _ranked(self) -> tuple[Trial, ...]:
         return tuple(
