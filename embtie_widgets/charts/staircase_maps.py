@@ -44,11 +44,14 @@ def spec(result: StaircaseReport | None, view: View = USUAL) -> dict[str, Any]:
     trace i is map i."""
     shown = look(result, view)
     count = 2 if shown is None else 1 + len(shown.tracks)
-    facets = Facets(count, count, height=300 if count > 2 else 420, gap=40, below=_below(shown))
+    facets = Facets(count, count, height=270 if count > 2 else 420, gap=40, below=_below(shown))
     narrow = replace(facets.narrow, columns=min(count, 2), height=160, gap=36)
     layout = _arranged(result, shown, view, facets)
     data = [] if result is None or shown is None else _maps(result, shown, view)
-    return {"data": data, "layout": layout, "narrow": _axes(result, shown, narrow)}
+    slim = _axes(result, shown, narrow)
+    for i in range(count):  # no room for names
+        slim[f"xaxis{suffix(i)}"]["showticklabels"] = False
+    return {"data": data, "layout": layout, "narrow": slim}
 
 
 def anchors_at(
@@ -112,6 +115,7 @@ _BAR = {
     "tickvals": [-1, -0.5, 0, 0.5, 1],
     "ticktext": ["−1", "", "0", "", "cosine 1"],
     "tickfont": {"size": 11},
+    "ticklabelposition": "outside top",
 }
 
 

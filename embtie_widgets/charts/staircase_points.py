@@ -39,7 +39,7 @@ def spec(result: StaircaseReport | None, view: View = USUAL) -> dict[str, Any]:
     and the points of scatter i."""
     shown = look(result, view)
     count = 2 if shown is None else 1 + len(shown.tracks)
-    facets = Facets(count, count, height=300 if count > 2 else 380, gap=40, below=12)
+    facets = Facets(count, count, height=280 if count > 2 else 380, gap=40, below=12)
     narrow = replace(facets.narrow, columns=min(count, 2), height=170, gap=36)
     clouds = [] if shown is None else _clouds(shown)
     data = [] if result is None or shown is None else _drawn(result, shown, view, clouds)

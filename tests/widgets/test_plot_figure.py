@@ -284,3 +284,26 @@ def test_a_click_on_a_point_or_a_cell_is_told_by_trace_and_place(open_page: Open
         browser.page.wait_for_timeout(100)
         browser.pump()
     assert told == [(0, (1,)), (1, (1, 2))]
+
+
+@pytest.mark.browser
+def test_parts_of_the_layout_change_without_the_data_and_stay_when_the_theme_turns(
+    open_page: OpenPage,
+) -> None:
+    browser = open_page()
+    one = plot()
+    browser.mount(one)
+    until_level(browser, 1)
+    before = browser.bytes_sent
+    line = {"type": "line", "x0": 1, "x1": 1, "y0": 0, "y1": 1, "yref": "paper"}
+    one.adapt(shapes=[line])
+    assert browser.bytes_sent - before < 500
+    places = f"{DRAWN}._fullLayout.shapes.map(s => s.x0)"
+    browser.until(lambda: browser.page.evaluate(places) == [1], 20)
+    browser.page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    browser.until(lambda: paper(browser) == PALETTES["dark"].paper, 20)
+    assert browser.page.evaluate(places) == [1]
+    assert one.shown["layout"]["shapes"] == [line]
+    one.show(spec(2))
+    until_level(browser, 2)
+    assert browser.page.evaluate(places) == []

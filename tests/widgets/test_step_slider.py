@@ -162,3 +162,44 @@ def test_a_whole_suite_fits_and_its_numbers_do_not_overlap(
     assert all(a[1] < b[0] for a, b in itertools.pairwise(boxes))
     assert boxes[-1][1] <= width
     assert browser.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.browser
+def test_it_plays_from_the_first_tick_to_the_last_and_stops_there(open_page: OpenPage) -> None:
+    browser = open_page()
+    browser.page.emulate_media(reduced_motion="no-preference")
+    slider = slider_of([i / 4 for i in range(5)], ["listed"] * 5, index=4)
+    slider.playable, slider.interval = True, 100
+    seen: list[int] = []
+    slider.observe(lambda change: seen.append(change["new"]), "index")
+    drawn(browser, slider)
+    browser.page.get_by_role("button", name="Play").click()
+    browser.until(lambda: len(seen) > 1 and slider.index == 4)
+    browser.page.get_by_role("button", name="Play").wait_for()
+    assert seen == sorted(seen)
+
+
+@pytest.mark.browser
+def test_a_key_stops_it_and_less_motion_is_one_tick_a_second(open_page: OpenPage) -> None:
+    browser = open_page()
+    browser.page.evaluate(
+        "window.waits = []; const real = window.setInterval;"
+        "window.setInterval = (act, wait) => { waits.push(wait); return real(act, wait); }"
+    )
+    slider = slider_of([i / 30 for i in range(31)], ["listed"] * 31)
+    slider.playable = True
+    drawn(browser, slider)
+    browser.page.get_by_role("button", name="Play").click()
+    rail(browser).press("ArrowRight")
+    browser.page.get_by_role("button", name="Play").wait_for()
+    browser.page.emulate_media(reduced_motion="no-preference")
+    browser.page.get_by_role("button", name="Play").click()
+    browser.page.get_by_role("button", name="Pause").click()
+    assert browser.page.evaluate("waits.filter((wait) => wait)") == [1000, 150]
+
+
+@pytest.mark.browser
+def test_a_slider_that_cannot_play_has_no_such_button(open_page: OpenPage) -> None:
+    browser = open_page()
+    drawn(browser, slider_of())
+    assert browser.page.get_by_role("button", name="Play").count() == 0

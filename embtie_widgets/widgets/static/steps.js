@@ -9,6 +9,7 @@ const STEPS_KEYS = {
 const STEPS_LEGEND = {
   loaded: "long tick: loaded", same: "◆ same bytes as another", skipped: "× could not be read",
 };
+const STEPS_SAVE = 60;
 const STEPS_CALM = 1000;  // milliseconds from step to step for a reader who wants less motion
 const STEPS_PLAY = "M5 3l8 5-8 5z";
 const STEPS_PAUSE = "M5.5 3v10M10.5 3v10";
@@ -39,7 +40,7 @@ class StepsView {
   }
 
   build() {
-    this.saveSoon = debounce(60, () => this.model.save_changes());
+    this.saveLater = debounce(STEPS_SAVE, () => this.model.save_changes());
     this.words = make("div", { class: "et-grow et-readout" });
     const noun = this.model.get("noun");
     this.before = this.button(`Previous ${noun}`, "M10 3 5 8l5 5", -1);
@@ -140,6 +141,15 @@ class StepsView {
     if (index < 0 || index >= this.places.length || index === this.model.get("index")) return;
     this.model.set("index", index);
     this.saveSoon();
+  }
+
+  // What plays is followed while it moves; elsewhere a kernel hears where the slider has come to.
+  saveSoon() {
+    if (!this.model.get("playable")) return this.saveLater();
+    this.saving ??= setTimeout(() => {
+      this.saving = undefined;
+      this.model.save_changes();
+    }, STEPS_SAVE / 2);
   }
 
   // Several traits arrive at once; the picture is drawn when all are there.
