@@ -11,6 +11,8 @@ _BUNDLED_CHECKPOINTS = 6
 _TEXT = Estimate(3.0, 150_000_000)  # reading a text and counting in it
 # Of a probe: contexts, directions of labels, and how often a fold is fitted.
 _CONTEXTS, _DIRECTIONS, _PER_FOLD = 32, 64, 3
+# Its products are small, and pass over each number so often as this many multiply-adds would take.
+_SMALL = 10.0
 _SAVED = 20  # checkpoints of a training, about
 
 
@@ -32,7 +34,7 @@ def probe_work(request: SignaturesRequest, matrices: int) -> Work | None:
         return None
     anchors = len(request.chosen) or request.anchors
     numbers = anchors * _DIRECTIONS
-    once = 4.0 * numbers * (_CONTEXTS + anchors)
+    once = _SMALL * 4.0 * numbers * (_CONTEXTS + anchors)
     fits = (1 + _PER_FOLD * request.folds) * request.probe_steps * len(request.directions)
     return Work(
         "probes",

@@ -98,7 +98,8 @@ def test_of_two_tokens_and_the_larger_label_the_closed_form_holds() -> None:
 def test_the_public_name_gives_a_table_of_what_is_not_zero() -> None:
     frame = ew.signature([[1, 2], [2, 1]], [0, 1], 1).to_frame()
     assert frame.to_dict("list") == {
-        "anchor": [1, 1, 2, 2], "label": [0, 1, 0, 1], "context_1": [2, 2, 1, 1], "probability": [0.5] * 4,
+        "anchor": [1, 1, 2, 2], "label": [0, 1, 0, 1], "context_1": [2, 2, 1, 1],
+        "probability": [0.5] * 4,
     }  # fmt: skip
     alone = ew.signature([[1, 2], [2, 1]], None, 1).to_frame()
     assert alone.to_dict("list") == {"anchor": [1, 2], "context_1": [2, 1], "probability": [1, 1]}
