@@ -213,7 +213,7 @@ def _at_equal_draws(short: TrialRun, long: TrialRun) -> str:
         return ""
     names = [worded("length", run.length) for run in (short, long)]
     if max(steps) > _FAR * min(steps):
-        took = ", ".join(f"{n} {s:,.0f}" for n, s in zip(names, steps, strict=True))
+        took = ", ".join(f"{n}: {s:,.0f}" for n, s in zip(names, steps, strict=True))
         return (
             f"The first {draws:,.0f} sequences took different numbers of steps ({took}): count "
             "data per symbol to compare lengths after as many of both."

@@ -77,7 +77,7 @@ def test_equal_sequences_in_different_numbers_of_steps_are_not_compared() -> Non
     hasty = replace(short, curves=short.curves | {"step": short.curves["step"] / 64})
     said = chart.headline(replace(result, trials=(hasty, long)))
     assert "After as many" not in said
-    assert "took different numbers of steps (length 1 1, length 64 64)" in said
+    assert "took different numbers of steps (length 1: 1, length 64: 64)" in said
 
 
 def test_never_correct_classes_and_ends_of_v_against_d_are_told() -> None:

