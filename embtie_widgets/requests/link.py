@@ -18,6 +18,7 @@ TOKEN_LIMIT = 64
 VIEW_LIMIT = 200
 _FIELD_LIMIT = 64
 _VERSION, _KIND, _TOKENS, _VIEW = "embtie", "kind", "tokens", "view."
+_FIELD = ".tokens"  # a request's field of that name, beside the chosen tokens
 _FLAGS = {"true": True, "false": False}
 _HINT = "Copy the link again where it came from; the page opens with what it shows by itself."
 
@@ -73,6 +74,7 @@ def decode(query: str) -> Link | None:
         tokens = _tokens(given.pop(_TOKENS, ""))
         view = {name: given.pop(name) for name in list(given) if name.startswith(_VIEW)}
         kind = choice(_KIND, given.pop(_KIND, ""), tuple(KINDS))
+        given = {_TOKENS if name == _FIELD else name: text for name, text in given.items()}
         plain = {_VERSION: _whole(_VERSION, given.pop(_VERSION)), _KIND: kind}
         request = read_request(plain | _fields(KINDS[kind].request(), given))
         return Link(request, tokens, _checked_view(view))
@@ -90,7 +92,7 @@ def _changed(request: Any, default: Any) -> Iterator[tuple[str, str]]:
             for part, known in value.to_dict().items():
                 yield field.name if part == "ref" else f"{field.name}.{part}", _text(known)
         else:
-            yield field.name, _text(value)
+            yield _FIELD if field.name == _TOKENS else field.name, _text(value)
 
 
 def _text(value: Any) -> str:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.requests import AlignRequest, ModelRef
+from embtie_widgets.requests import AlignRequest, ModelRef, StaircaseRequest
 from embtie_widgets.requests.link import LENGTH_LIMIT, Link, decode, encode
 
 REQUESTS = [
@@ -19,6 +19,13 @@ REQUESTS = [
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_a_link_gives_the_same_request_and_tokens_back(request_: AlignRequest) -> None:
     assert decode(encode(request_, {5, 0, 901})) == Link(request_, frozenset({0, 5, 901}))
+
+
+def test_a_field_named_tokens_and_chosen_tokens_do_not_meet() -> None:
+    request = StaircaseRequest(tokens=20, modulus=0)
+    query = encode(request, {3, 5})
+    assert decode(query) == Link(request, frozenset({3, 5}))
+    assert decode(encode(request)) == Link(request)
 
 
 def test_defaults_need_no_query_and_only_what_differs_is_written() -> None:
