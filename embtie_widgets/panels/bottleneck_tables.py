@@ -11,8 +11,11 @@ from embtie_widgets.results.bottleneck import Bottleneck, BottleneckReport
 _HEAD = ("r", "line", "r − line", "c", "energy c²", "d / V", "random", "d", "V", "rank", "check")
 _ABOUT = (
     "r is what is not transmitted of the gradient's length, c = √(1 − r²) the visible cosine, the "
-    "line √(1 − d / V). Random is r of a Gaussian gradient of the same size. Check is the largest "
-    "difference from an explicit projection, relative."
+    "line √(1 − d / V)."
+)
+_OF_MODELS = (
+    " Random is r of a Gaussian gradient of the same size. Check is the largest difference from an "
+    "explicit projection, relative."
 )
 _STATUS = {True: "tied", False: "untied", None: "not known"}
 
@@ -38,7 +41,7 @@ def numbers(result: BottleneckReport) -> str:
         return "<p class='ep-quiet'>The numbers come with the first steps.</p>"
     head = _HEAD if models else _HEAD[:6]
     shown = [row[: len(head) + 1] for row in rows]
-    about = f"<p class='ep-quiet'>{escape(_ABOUT)}</p>"
+    about = f"<p class='ep-quiet'>{escape(_ABOUT + (_OF_MODELS if models else ''))}</p>"
     return table(["", *head], shown, "what is not transmitted, in numbers") + about
 
 
