@@ -114,8 +114,8 @@ def _beware(result: StaircaseReport) -> Iterator[str]:
     if constant:
         names = " and ".join(constant)
         yield (
-            f"{names[0].upper()}{names[1:]} is the same for every pair of anchors: no correlation with "
-            "it is defined, and 1 − MSE is shown instead, which falls as embeddings learn to tell "
+            f"{names[0].upper()}{names[1:]} is the same for every pair of anchors: no correlation "
+            "with it is defined, and 1 − MSE is shown instead, which falls as embeddings learn to tell "
             "anchors apart."
         )
     if any("in_sample" in track.by_step for track in tracks):

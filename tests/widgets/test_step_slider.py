@@ -174,7 +174,7 @@ def test_it_plays_from_the_first_tick_to_the_last_and_stops_there(open_page: Ope
     slider.observe(lambda change: seen.append(change["new"]), "index")
     drawn(browser, slider)
     browser.page.get_by_role("button", name="Play").click()
-    browser.until(lambda: len(seen) > 1 and slider.index == 4)
+    browser.until(lambda: len(seen) > 1 and slider.index == 4, 20)
     browser.page.get_by_role("button", name="Play").wait_for()
     assert seen == sorted(seen)
 
