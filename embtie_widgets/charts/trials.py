@@ -62,10 +62,10 @@ def page(result: TrialsReport, settings: str) -> str:
     draws = View(across="sequences")
     language = result.experiment == "spamlang"
     shown = [
-        (spec(result), caption(result), True),
+        (spec(result), f"{caption(result)} {dispute(result)}", True),
         (spec(result, draws), caption(result, draws), language),
         (excess(result), excess_caption(result), bool(result.excess)),
         (grid(result), grid_caption(result), has_grid(result)),
     ]
     plots = [(figures.figure(drawn, "light"), said) for drawn, said, wanted in shown if wanted]
-    return charts_page(plots, f"{headline(result)} {dispute(result)}", settings)
+    return charts_page(plots, headline(result), settings)

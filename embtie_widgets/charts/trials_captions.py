@@ -93,7 +93,6 @@ def grid_caption(result: TrialsReport, measure: str = "accuracy") -> str:
         [
             f"Each cell is a run at its end: {MEASURES.get(measure, measure)}",
             "one block for each of the other settings" if several else "",
-            "a click opens the run below",
             *(words for state, words in _STATES.items() if state in states),
             _recipe(result),
         ]

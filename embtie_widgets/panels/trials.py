@@ -61,6 +61,7 @@ _CURVE_HELP = {
         "Share of the logit gradient's length that does not reach the hidden state",
     ),
 }
+_CLICK = "A click on a cell opens its run below."
 _ACROSS = (("Positions", "positions"), ("Independent sequences", "sequences"))
 
 
@@ -277,7 +278,7 @@ class BottleneckTrialsPanel(Panel):
         view, run = self._view(), self.run_menu.run
         self.one.value = tables.card(result, run)
         self.captions["curves"].value = _captioned(chart.caption(result, view))
-        self.captions["grid"].value = _captioned(self._said_of_grid(result))
+        self.captions["grid"].value = _captioned(f"{self._said_of_grid(result)} {_CLICK}")
         if self._is_seen("grid"):
             key = "" if run is None else chart.key_of(run)
             self.grid.show(chart.grid(result, self._measure, key))

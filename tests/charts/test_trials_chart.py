@@ -276,6 +276,8 @@ def test_the_page_has_every_chart_that_says_something() -> None:
     assert chart.page(sample.ranks(), settings).count('class="caption"') == 2
     page = chart.page(sample.every_state(), settings)
     assert page.count('class="caption"') == 3
+    assert page.count("The papers disagree") == 1
+    assert "The papers disagree" not in page.split("</h1>")[0]
     assert '</script>"' not in page
     assert "<b>fewer</b>" not in page
 
