@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.gradient_calls import cut_if_worded
 from embtie_widgets.measures import bottleneck as measures
 from embtie_widgets.progress import Progress, silent
@@ -37,6 +38,12 @@ def bottleneck(
     """
     fields.whole("length", length, 2, 2**31 - 1)
     fields.whole("gram", gram, 0, 2**31 - 1)
+    steps_at = fields.numbers("steps_at", tuple(steps_at), 1e-6, 1e6, most=16)
+    if steps_at and not gram:
+        raise EmbtieError(
+            "steps_at was given without gram, so at no position.",
+            "Say by gram at how many first positions the steps are tried.",
+        )
     opened = open_model(model, device=device, precision=precision, progress=progress)
     input_ids, settings = cut_if_worded(opened, input_ids, labels, tokenizer, length)
     found = measures.bottleneck(

@@ -26,8 +26,8 @@ class BottleneckRequest(TrainingRequest):
     text       what is pasted; without it the text is `corpus`
     positions  of a text: about how many predicted tokens are measured
     gram       of a text: so many of them at most enter the singular spectrum of the gradient
-    steps_at   of a text: lengths of the equal steps in logit space, as a multiple of the gradient's
-               length at a position of mean loss; their losses are compared
+    steps_at   of a text: lengths of the equal steps in logit space, as multiples of the root mean
+               square length of the gradient at a position; their losses are compared
     held       of a text: the precision in which the model is held
     """
 

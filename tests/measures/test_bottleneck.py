@@ -271,6 +271,8 @@ def test_words_and_names_go_in_and_settings_come_out() -> None:
     assert found.width == 128
     assert len(found.to_frame()) == len(found.per_position)
     assert 0.9 < found.destroyed < 1
+    with pytest.raises(EmbtieError, match="without gram"):
+        ew.bottleneck("nano-tied", "The house was old.", steps_at=(1.0,))
     with pytest.raises(EmbtieError, match="labels were given for a text"):
         ew.bottleneck("nano-tied", "The house was old.", labels=[[1, 2]])
 
