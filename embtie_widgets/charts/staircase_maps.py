@@ -107,7 +107,7 @@ _BAR = {
     "x": 0,
     "xanchor": "left",
     "xpad": 0,
-    "y": 0,
+    "y": 0.05,
     "yref": "container",
     "yanchor": "bottom",
     "ypad": 0,
@@ -115,7 +115,6 @@ _BAR = {
     "tickvals": [-1, -0.5, 0, 0.5, 1],
     "ticktext": ["−1", "", "0", "", "cosine 1"],
     "tickfont": {"size": 11},
-    "ticklabelposition": "outside top",
 }
 
 

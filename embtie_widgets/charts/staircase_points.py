@@ -74,7 +74,7 @@ def _clouds(shown: Look) -> list[Vector]:
 def _titles(shown: Look) -> list[str]:
     held = np.asarray(shown.matrix.variance, float)
     share = held[shown.place].sum() if len(held) > shown.place else np.nan
-    told = f" · {100 * share:.0f} % of the variance" if np.isfinite(share) else ""
+    told = f" · {100 * share:.0f} %" if np.isfinite(share) else ""
     signatures = [signature_words(track.signature) for track in shown.tracks]
     return [matrix_words(shown.matrix.matrix) + told, *signatures]
 

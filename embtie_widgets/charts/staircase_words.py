@@ -34,6 +34,8 @@ _MEASURES = {
 
 def headline(result: StaircaseReport) -> str:
     """When each order was followed how well, of each run's first matrix; or that it waits."""
+    if is_text(result) and any(len(run.steps) for run in result.runs.values()):
+        return _beside_text(result)
     said = [_story(result, name, run) for name, run in result.runs.items() if len(run.steps) > 1]
     said += [_point(name, run) for name, run in result.runs.items() if len(run.steps) == 1]
     said = [one for one in said if one]
@@ -42,6 +44,25 @@ def headline(result: StaircaseReport) -> str:
     if result.failed and not result.runs:
         return "; ".join(result.failed.values())
     return "No step is known yet at which embeddings can be held against signatures."
+
+
+def _beside_text(result: StaircaseReport) -> str:
+    """How well each matrix agrees with what follows and what precedes tokens, the best first."""
+    found: dict[str, list[tuple[float, str]]] = {}
+    for name, run in result.runs.items():
+        for track in run.tracks:
+            values = values_of(track)
+            if len(values) and np.isfinite(values[-1]):
+                who = f"{matrix_words(track.matrix)} of {name}"
+                found.setdefault(track.signature, []).append((float(values[-1]), who))
+    said = [
+        f"{signature_words(signature)} is in "
+        + ", ".join(f"{who} ({number(value)})" for value, who in sorted(known, reverse=True))
+        for signature, known in found.items()
+    ]
+    if not said:
+        return "No signature of these tokens varies, so that no correlation is defined."
+    return f"At the last step, {'; '.join(said)}; in brackets the correlation over pairs."
 
 
 def _story(result: StaircaseReport, name: str, run: StaircaseRun) -> str:
@@ -55,7 +76,7 @@ def _story(result: StaircaseReport, name: str, run: StaircaseRun) -> str:
         if len(result.runs) > 1
         else (f"The {matrix_words(matrix)}")
     )
-    return f"{who} follows {'; '.join(parts)}.{_order_of(result, own, run)}"
+    return f"{who} agrees with {'; '.join(parts)}.{_order_of(result, own, run)}"
 
 
 def _course(result: StaircaseReport, track: SignatureTrack, run: StaircaseRun) -> str:
@@ -76,8 +97,6 @@ def _course(result: StaircaseReport, track: SignatureTrack, run: StaircaseRun) -
 
 def _order_of(result: StaircaseReport, tracks: list[SignatureTrack], run: StaircaseRun) -> str:
     """Which order was followed first, where several were and the steps tell."""
-    if is_text(result):
-        return ""
     risen = {}
     for track in tracks:
         values = values_of(track)
@@ -115,8 +134,8 @@ def _beware(result: StaircaseReport) -> Iterator[str]:
         names = " and ".join(constant)
         yield (
             f"{names[0].upper()}{names[1:]} is the same for every pair of anchors: no correlation "
-            "with it is defined, and 1 − MSE is shown instead, which falls as embeddings learn to tell "
-            "anchors apart."
+            "with it is defined, and 1 − MSE is shown instead, which falls as embeddings learn to "
+            "tell anchors apart."
         )
     if any("in_sample" in track.by_step for track in tracks):
         yield (
@@ -215,8 +234,8 @@ def points_caption(result: StaircaseReport, view: View = USUAL) -> str:
         return ""
     facts = [
         f"{shown.name} at {called_step(result, shown.run, shown.place)}",
-        "first two principal components, of rows and of signatures, turned to agree with the step "
-        "before",
+        "first two principal components, of rows (with the share of the variance that they hold) "
+        "and of signatures, turned to agree with the step before",
         "one colour for one anchor in all of them",
         _how_many(result, shown),
     ]

@@ -216,7 +216,21 @@ def test_the_headline_says_when_each_order_was_followed() -> None:
     said = chart.headline(sample.toy(cyclic=True))
     assert "order 1, held out, up to" in said
     assert "then down to" in said
-    assert "nano-tied: the tied W follows" in chart.headline(sample.text())
+    assert "agrees with order 0" in said
+
+
+def test_of_language_models_the_matrix_that_agrees_best_is_named_first() -> None:
+    result = sample.text()
+    last = {
+        (name, track.matrix): track.by_step["pearson"][-1]
+        for name, run in result.runs.items()
+        for track in run.tracks
+        if track.signature == "next"
+    }
+    name, matrix = max(last, key=lambda key: last[key])
+    said = chart.headline(result)
+    assert f"what follows is in {chart.matrix_words(matrix)} of {name}" in said
+    assert said.index("what follows") < said.index("what stands before")
 
 
 def test_a_run_that_failed_is_told_and_the_other_drawn() -> None:

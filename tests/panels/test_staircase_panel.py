@@ -96,7 +96,7 @@ def test_a_setting_fills_in_everything_and_is_left_by_a_change(panel: StaircaseP
     panel.setting.names.value = name
     assert panel.request == StaircaseRequest(**fields)
     assert words[:20] in panel.setting.said.value
-    panel.controls.gamma.value = 0.3
+    panel.controls.numbers["seed"].value = 77
     assert panel.setting.names.value == "your own"
 
 
