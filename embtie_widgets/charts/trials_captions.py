@@ -43,8 +43,8 @@ def _of_ranks(result: TrialsReport, view: View) -> list[str]:
     return [
         f"Loss of each step's batch, mean over {steps} steps"
         + (f", {against}" if view.curve == "against" else ""),
-        "what is not transmitted is a share of the logit gradient's length, before anything is "
-        "restricted; dashed is what a random direction would leave"
+        "what is not transmitted, by the head as it is and before the way back is restricted, is a "
+        "share of the logit gradient's length; dashed is what a random direction would leave"
         if any("destroyed" in run.curves for run in runs)
         else "",
     ]
@@ -106,8 +106,8 @@ def excess_caption(result: TrialsReport) -> str:
         [
             "Loss on text held out above that of the full head with the same seed, at the end",
             f"mean over {seeds} seeds with its 95 % interval" if seeds > 1 else "one seed each",
-            "small open signs are printed values, of longer training on other texts: compare which "
-            "way stands where, not the numbers",
+            "small open signs are printed values, of other models and texts: compare which way stands "
+            "where, not the numbers",
             _recipe(result),
         ]
     )

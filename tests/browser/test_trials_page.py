@@ -51,8 +51,15 @@ def test_runs_fill_the_heat_map_and_turn_from_positions_to_independent_sequences
     png = one.saved("PNG", tmp_path).read_bytes()
     assert read_request(stamp_of(png)["request"]) == ASKED
     assert_readable(one, pictures / "trials-spamlang-light")
-    one.wear("dark")
-    assert_readable(one, pictures / "trials-spamlang-dark")
+
+
+def test_what_ships_is_readable_in_the_dark(visit: Open, pictures: Path) -> None:
+    one = visit(scheme="dark")
+    one.wait_for_figure()
+    one.open_tab("Bottleneck trials")
+    one.page.locator(".ep-excess .js-plotly-plot path.js-line").first.wait_for(state="attached")
+    assert "printed" in one.page.locator(".ep-excess .ep-caption").inner_text()
+    assert_readable(one, pictures / "trials-ranks-dark")
 
 
 def assert_cell_opens(one: Visit, row: int, column: int, title: str) -> None:

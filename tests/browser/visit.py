@@ -110,7 +110,8 @@ class Visit:
         return path
 
     def wear(self, theme: str) -> None:
-        """Change the host's theme, "light" or "dark", in the open page."""
+        """Change the host's theme, "light" or "dark", in the open page, and wait until every figure
+        has followed."""
         if self.page.evaluate(_IN_LAB):
             self.page.evaluate(_LAB_THEME, f"JupyterLab {theme.title()}")
         else:
@@ -118,9 +119,11 @@ class Visit:
         light = str(theme == "light").lower()
         self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
         self.page.wait_for_function(
-            "() => getComputedStyle(document.querySelector('.js-plotly-plot .main-svg'))"
-            ".backgroundColor === "
-            "getComputedStyle(document.querySelector('.ep-card')).backgroundColor"
+            "() => { const ground = (one) => getComputedStyle(one).backgroundColor;"
+            " const card = ground(document.querySelector('.ep-card'));"
+            " return [...document.querySelectorAll('.js-plotly-plot')]"
+            ".filter((one) => one.checkVisibility())"
+            ".every((one) => ground(one.querySelector('.main-svg')) === card); }"
         )
 
     def resize(self, width: int) -> None:
