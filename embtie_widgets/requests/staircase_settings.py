@@ -34,10 +34,16 @@ Labels of an anchor, after 200 epochs, by Pearson correlation, KL and Jensen-Sha
 nats: normal 0.962, 0.170, 0.049; Poisson 0.962, 0.133, 0.038; exponential 0.930, 0.282, 0.078;
 uniform 0.007 and 0.002.
 
+Attention alone, width 64, rate 3e-3, 300 epochs.  Modular addition of two: order 1, held out, at
+1.00 by epoch 72 and 0.99 at the end, accuracy 0.11; so the structure forms and the task fails, as
+the paper says.  A plain sum is right in 0.90, with order 1 at 0.98.
+
 Not reproduced.  A modulus that divides the number of tokens was to need thousands of epochs to
 95 %, others some hundred.  Here, with 20 tokens, 4, 5, 10 and 20 took 44, 39, 75 and 120 epochs
 with Adam, and 7 and 13 took 135 and 227; with gradient descent at a rate of 1, 10, 20, 7 and 13
-took 129, 276, 172 and 276.  The paper's sizes of N = 50 for the order of the activation, and its
+took 129, 276, 172 and 276.  Parity with attention
+alone, 2,000 sequences in place of 10,000, 200 epochs: the noise ended with the longer rows (0.92,
+anchors 0.76), attention stayed even (0.127, 0.120), accuracy 0.68.  The paper's sizes of N = 50 for the order of the activation, and its
 10,000 epochs of attention alone, were not run.
 """
 
@@ -86,6 +92,11 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
         {**_MODULAR, "model": "fixed", "epochs": 200},
         "Embeddings that stay a random projection of order 1: 95 % after 64 to 79 epochs, trained "
         "ones after 128 to 159. Rows must be long for it: with a fifth of the length, 146.",
+    ),
+    "Attention alone": (
+        {**_MODULAR, "model": "attention", "width": 64, "lr": 3e-3, "epochs": 300},
+        "Embeddings form what order 1 says, held out to 0.99, and the task is not learned all the "
+        "same: an accuracy of 0.11.",
     ),
     "Min or max": (
         {"operation": "min-max", "tokens": 20, "modulus": 0},
