@@ -169,14 +169,17 @@ def test_rows_of_zeros_are_left_out_of_the_pairs() -> None:
         np.testing.assert_allclose(found[name], value)
 
 
-def test_principal_points_are_those_of_a_decomposition_and_do_not_turn_between_steps() -> None:
+def test_principal_points_are_those_of_a_decomposition_and_turn_with_the_step_before() -> None:
     rng = np.random.default_rng(5)
     x = rng.standard_normal((12, 6)) * [5, 3, 1, 0.5, 0.1, 0.1]
-    turn, _ = np.linalg.qr(rng.standard_normal((6, 6)))
-    points, share = principal_points(gram(np.stack([x, x @ turn, -x])))
-    centred = x - x.mean(0)
-    left, sizes, _ = np.linalg.svd(centred)
+    points, share = principal_points(gram(x[None]))
+    left, sizes, _ = np.linalg.svd(x - x.mean(0))
     np.testing.assert_allclose(np.abs(points[0]), np.abs(left[:, :2] * sizes[:2]), atol=1e-9)
     np.testing.assert_allclose(share[0], sizes[:2] ** 2 / (sizes**2).sum())
-    np.testing.assert_allclose(points[1], points[0], atol=1e-9)
-    np.testing.assert_allclose(points[2], points[0], atol=1e-9)
+    turned = points[0] @ np.array([[0.6, 0.8], [0.8, -0.6]])
+    again, _ = principal_points(gram(x[None]), before=turned)
+    np.testing.assert_allclose(again[0], turned, atol=1e-9)
+    # Components that change places from one step to the next stay on their axes.
+    plane = left[:, :2] - left[:, :2].mean(0)
+    both, _ = principal_points(gram(np.stack([plane * [5, 3], plane * [3, 5]])))
+    np.testing.assert_allclose(both[1], both[0] * [3 / 5, 5 / 3], atol=1e-9)
