@@ -140,7 +140,7 @@ def _folds(
     """Masks (A, A) of the pairs to fit on and of those to judge on, a fold each."""
     upper = np.triu(np.ones((anchors, anchors), bool), 1)
     if hold_out == "anchors":
-        folds = min(folds, max(1, anchors // 3))  # three anchors have pairs that can vary
+        folds = min(folds, max(2, anchors // 3))  # three anchors have pairs that can vary
         drawn = [np.isin(np.arange(anchors), part) for part in
                  np.array_split(rng.permutation(anchors), folds)]  # fmt: skip
         both = [(upper & np.outer(~out, ~out), upper & np.outer(out, out)) for out in drawn]
