@@ -106,8 +106,8 @@ def excess_caption(result: TrialsReport) -> str:
         [
             "Loss on text held out above that of the full head with the same seed, at the end",
             f"mean over {seeds} seeds with its 95 % interval" if seeds > 1 else "one seed each",
-            "small open signs are printed values, of other models and texts: compare which way stands "
-            "where, not the numbers",
+            "small open signs are printed values, of other models and texts: compare which way "
+            "stands where, not the numbers",
             _recipe(result),
         ]
     )
