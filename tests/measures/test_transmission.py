@@ -12,8 +12,8 @@ from embtie_widgets.results.bottleneck import CURVES
 
 
 def gradient(normal, positions: int, rows: int, sharp: float = 1.0) -> tuple[Tensor, Tensor]:
-    """p - e_y, and y."""
-    targets = torch.arange(positions) * 7 % rows
+    """p - e_y, and y, each of which comes up to three times."""
+    targets = torch.arange(positions) // 3 * 7 % rows
     likely = (sharp * normal(positions, rows)).softmax(-1)
     return likely - torch.nn.functional.one_hot(targets, rows), targets
 
