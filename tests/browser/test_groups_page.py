@@ -43,9 +43,8 @@ def test_a_kind_lights_up_in_every_chart_and_a_link_restores_it(visit: Open) -> 
         "() => document.querySelector('.js-plotly-plot').data"
         ".some(trace => (trace.name || '').startsWith('selected'))"
     )
-    one.page.wait_for_function(
-        "() => document.querySelector('.embtie-scatter > .et-status').textContent.includes('22 found')"
-    )
+    status = one.page.locator(".embtie-scatter > .et-status")
+    status.filter(has_text="22 found").wait_for()
     one.page.wait_for_function("location.search.includes('view.kind=number')")
     other = visit(query=f"?{urlsplit(one.page.url).query}")
     other.wait_for_figure()
