@@ -1,7 +1,6 @@
 """What is not transmitted along a training: one curve a run, tied and untied on one axis."""
 
 import math
-import textwrap
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from embtie_widgets.charts.bottleneck_view import (
     last_step,
     marks,
 )
-from embtie_widgets.charts.figures import plain
+from embtie_widgets.charts.figures import plain, reasons
 from embtie_widgets.charts.lens_words import short
 from embtie_widgets.charts.shapes import faint
 from embtie_widgets.charts.theme import Mark, mark_of
@@ -127,7 +126,7 @@ def _layout(
             "range": [low, high],
             "zeroline": False,
         },
-        "annotations": [*_names(runs, view, looks), *_line_words(runs, view), *_reasons(result)],
+        "annotations": [*_names(runs, view, looks), *_line_words(runs, view), *reasons(result)],
     }
 
 
@@ -202,29 +201,3 @@ def _line_words(runs: dict[str, BottleneckRun], view: View) -> list[_Trace]:
         }
         for trace in _lines(runs, view)
     ]
-
-
-def _reasons(result: BottleneckReport | None) -> list[_Trace]:
-    """Why a run is not drawn, framed."""
-    failed = {} if result is None else result.failed
-    return [
-        {
-            "xref": "paper",
-            "yref": "paper",
-            "x": 0.5,
-            "y": 0.94 - 0.3 * place,
-            "yanchor": "top",
-            "text": _wrapped(f"{name} is not drawn. {why}"),
-            "font": {"size": 13},
-            "bordercolor": _NEUTRAL,
-            "borderwidth": 2,
-            "borderpad": 8,
-            "showarrow": False,
-            "align": "left",
-        }
-        for place, (name, why) in enumerate(failed.items())
-    ]
-
-
-def _wrapped(words: str) -> str:
-    return "<br>".join(map(plain, textwrap.wrap(words, 34)))

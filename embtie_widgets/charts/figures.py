@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from embtie_widgets.charts.theme import template
+from embtie_widgets.charts.theme import mark_of, template
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -52,7 +52,7 @@ def captioned(
     whole = figure(spec, theme)
     whole.update_layout(height=height, width=900, margin={"b": bottom, "t": 60})
     whole.add_annotation(
-        text="<br>".join(map(plain, textwrap.wrap(caption, 130))),
+        text=wrapped(caption, 130),
         xref="paper",
         yref="paper",
         x=0,
@@ -69,3 +69,30 @@ def captioned(
 def plain(text: str) -> str:
     """Any text as text: plotly takes tags for markup, and "$" for the start of a formula."""
     return html.escape(text).replace("$", "&#36;")
+
+
+def wrapped(text: str, letters: int) -> str:
+    """Any text as text, in lines of at most so many letters."""
+    return "<br>".join(map(plain, textwrap.wrap(text, letters)))
+
+
+def reasons(result: Any) -> list[dict[str, Any]]:
+    """Why a run of a result is not drawn, framed, one below the other."""
+    failed = {} if result is None else result.failed
+    return [
+        {
+            "xref": "paper",
+            "yref": "paper",
+            "x": 0.5,
+            "y": 0.94 - 0.3 * place,
+            "yanchor": "top",
+            "text": wrapped(f"{name} is not drawn. {why}", 34),
+            "font": {"size": 13},
+            "bordercolor": mark_of("").color,
+            "borderwidth": 2,
+            "borderpad": 8,
+            "showarrow": False,
+            "align": "left",
+        }
+        for place, (name, why) in enumerate(failed.items())
+    ]

@@ -5,14 +5,13 @@ stands in the chart.
 """
 
 import math
-import textwrap
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from embtie_widgets.charts.figures import plain
+from embtie_widgets.charts.figures import plain, reasons
 from embtie_widgets.charts.gradient_view import (
     Measure,
     View,
@@ -183,7 +182,7 @@ def _layout(result: GradientFlow | None, view: View) -> dict[str, Any]:
             *_warm_up_words(result, view),
             *_level_words(one, extent),
             *_names(result, view, extent),
-            *_reasons(result),
+            *reasons(result),
         ],
     }
 
@@ -296,29 +295,3 @@ def _end(run: FlowRun, view: View) -> tuple[float, float] | None:
     drawn = values(run, view.shown, view.over)
     last = int(np.flatnonzero(np.isfinite(drawn))[-1])
     return float(run.curves["step"][last]), float(drawn[last])
-
-
-def _reasons(result: GradientFlow | None) -> list[_Trace]:
-    """Why a run is not drawn, framed, one below the other."""
-    failed = {} if result is None else result.failed
-    return [
-        {
-            "xref": "paper",
-            "yref": "paper",
-            "x": 0.5,
-            "y": 0.94 - 0.3 * place,
-            "yanchor": "top",
-            "text": _wrapped(f"{name} is not drawn. {why}"),
-            "font": {"size": 13},
-            "bordercolor": _NEUTRAL,
-            "borderwidth": 2,
-            "borderpad": 8,
-            "showarrow": False,
-            "align": "left",
-        }
-        for place, (name, why) in enumerate(failed.items())
-    ]
-
-
-def _wrapped(words: str) -> str:
-    return "<br>".join(map(plain, textwrap.wrap(words, 34)))

@@ -5,12 +5,11 @@ theirs.  A model that failed its check has the reason where its curve would be.
 """
 
 import math
-import textwrap
 from typing import Any
 
 import numpy as np
 
-from embtie_widgets.charts.figures import plain
+from embtie_widgets.charts.figures import plain, wrapped
 from embtie_widgets.charts.lens_floors import floor_labels, floor_shapes, floors_of
 from embtie_widgets.charts.lens_marks import mark, titled
 from embtie_widgets.charts.lens_words import MEASURES, guess, name_of
@@ -308,7 +307,7 @@ def _reasons(result: PairLens | None, measure: str, extent: tuple[float, float])
             "yref": "paper",
             "y": top - 0.4 * place,
             "yanchor": "top",
-            "text": _wrapped(f"{mark(result, side).glyph} {name_of(result, side)}: {why}"),
+            "text": wrapped(f"{mark(result, side).glyph} {name_of(result, side)}: {why}", 26),
             "font": {"size": 13},
             "bordercolor": mark(result, side).color,
             "borderwidth": 2,
@@ -320,10 +319,6 @@ def _reasons(result: PairLens | None, measure: str, extent: tuple[float, float])
         for place, (side, why) in enumerate(failed.items())
         if result is not None
     ]
-
-
-def _wrapped(words: str) -> str:
-    return "<br>".join(map(plain, textwrap.wrap(words, 26)))
 
 
 def _standing(chosen: float, across: str, result: PairLens | None) -> list[_Trace]:

@@ -1,11 +1,11 @@
 """The gradient bottleneck without requests: a model and a text in, a `Bottleneck` out."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.gradient_calls import cut_if_worded
+from embtie_widgets.jobs.opened import of_model
 from embtie_widgets.measures import bottleneck as measures
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import fields
@@ -55,15 +55,4 @@ def bottleneck(
         seed=seed,
         progress=progress,
     )
-    return replace(
-        found,
-        settings={
-            **found.settings,
-            **settings,
-            "model": opened.name,
-            "revision": opened.revision,
-            "tied": opened.tied == "tied",
-            "placement": opened.placement,
-        },
-        hashes={**found.hashes, **opened.hashes},
-    )
+    return of_model(found, opened, settings)

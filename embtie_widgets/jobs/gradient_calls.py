@@ -1,10 +1,10 @@
 """The split of a gradient without requests: a model and a text in, a `GradientSplit` out."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.opened import of_model
 from embtie_widgets.measures import gradient_split as measures
 from embtie_widgets.measures.states import most_places
 from embtie_widgets.progress import Progress, silent
@@ -37,18 +37,7 @@ def gradient_split(
     opened = open_model(model, device=device, precision=precision, progress=progress)
     input_ids, settings = cut_if_worded(opened, input_ids, labels, tokenizer, length)
     found = measures.gradient_split(opened.model, input_ids, labels, progress=progress)
-    return replace(
-        found,
-        settings={
-            **found.settings,
-            **settings,
-            "model": opened.name,
-            "revision": opened.revision,
-            "tied": opened.tied == "tied",
-            "placement": opened.placement,
-        },
-        hashes={**found.hashes, **opened.hashes},
-    )
+    return of_model(found, opened, settings)
 
 
 def cut_if_worded(

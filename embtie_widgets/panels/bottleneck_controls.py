@@ -7,11 +7,11 @@ import ipywidgets as w
 
 from embtie_widgets.panels.chips import ChipPicker
 from embtie_widgets.panels.corpus import CorpusPicker
-from embtie_widgets.panels.fields import Field, fold, labelled, section, whole_if_it_is
+from embtie_widgets.panels.fields import Field, fold, labelled, number_box, section, whole_if_it_is
+from embtie_widgets.panels.lens_text import pasted_text
 from embtie_widgets.panels.models import ModelsPicker
 from embtie_widgets.requests import BottleneckRequest
 from embtie_widgets.requests.bottleneck import HELD
-from embtie_widgets.requests.passage import MOST_TEXT
 
 
 class OfText(ModelsPicker):
@@ -29,17 +29,9 @@ class OfText(ModelsPicker):
     ) -> None:
         super().__init__(request, turned, "Measure another model on the same text")
         self._corpus = corpus
-        self.text = labelled(
-            w.Textarea(
-                description="or paste a text",
-                placeholder="The models read this in its place",
-                continuous_update=False,
-                rows=3,
-            ),
-            f"At most {MOST_TEXT:,} characters; it goes before the text above",
-        )
-        self.positions = _number("positions", "About how many predicted tokens are measured")
-        self.gram = _number(
+        self.text = pasted_text()
+        self.positions = number_box("positions", "About how many predicted tokens are measured")
+        self.gram = number_box(
             "in the spectrum", "So many positions at most enter the singular spectrum"
         )
         self.held = labelled(
@@ -82,7 +74,3 @@ class OfText(ModelsPicker):
         pasted = reads and bool(self.text.value.strip())
         for control in (self._corpus.source, self._corpus.name, self._corpus.limit):
             control.disabled = pasted
-
-
-def _number(name: str, tooltip: str) -> w.FloatText:
-    return labelled(w.FloatText(description=name, continuous_update=False), tooltip)

@@ -4,7 +4,15 @@ import ipywidgets as w
 
 from embtie_widgets.charts.centering_view import method_words
 from embtie_widgets.panels.chips import ChipPicker, OneOrSeveral
-from embtie_widgets.panels.fields import Field, fold, labelled, section, whole_if_it_is
+from embtie_widgets.panels.fields import (
+    Field,
+    fold,
+    labelled,
+    number_box,
+    pairs,
+    section,
+    whole_if_it_is,
+)
 from embtie_widgets.requests.centering import (
     NONE,
     PARTS,
@@ -86,15 +94,15 @@ class SweepControls:
             w.ToggleButtons(description="mean row of", options=_ROWS, tooltips=_ROWS_HELP),
             "Whose mean is taken off",
         ).add_class("ep-segments")
-        self.numbers = {name: _number(*words) for name, words in _NUMBERS.items()}
+        self.numbers = {name: number_box(*words) for name, words in _NUMBERS.items()}
         self.count = w.HTML()
         self.sections = self._arranged()
 
     def _arranged(self) -> list[w.Widget]:
         number = self.numbers
-        weighed = _pairs(self.coefficients, number["cap"], number["interval"])
+        weighed = pairs(self.coefficients, number["cap"], number["interval"])
         self.mean = w.VBox([self.rows, number["extra_rows"]]).add_class("ep-corpus")
-        optimiser = _pairs(number["weight_decay"], number["clip"], number["eps"])
+        optimiser = pairs(number["weight_decay"], number["clip"], number["eps"])
         return [
             section(
                 "Methods",
@@ -137,11 +145,3 @@ class SweepControls:
             one.layout.display = "" if seen else "none"
         many = len(request.cells)
         self.count.value = f"<p class='ep-said'>{many:,} run{'s' if many > 1 else ''}</p>"
-
-
-def _number(name: str, tooltip: str) -> w.FloatText:
-    return labelled(w.FloatText(description=name, continuous_update=False), tooltip)
-
-
-def _pairs(*controls: w.Widget) -> w.Box:
-    return w.Box(list(controls)).add_class("ep-pairs")

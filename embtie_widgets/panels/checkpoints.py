@@ -23,9 +23,10 @@ from embtie_widgets.panels.fields import (
 )
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.pair import ModelPicker
+from embtie_widgets.panels.series import which_checkpoints
 from embtie_widgets.panels.words import escape, table
 from embtie_widgets.requests import ModelRef
-from embtie_widgets.requests.checkpoints import MOST, CheckpointsRequest
+from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.code import load_code
 from embtie_widgets.results.checkpoints import LISTED, LOADED, Checkpoint, CheckpointReport
 from embtie_widgets.widgets import CopyButton, PlotFigure, StepSlider
@@ -81,19 +82,7 @@ class CheckpointsPanel(Panel):
         self.model = ModelPicker("Model", self.state.request.model)
         # The series takes many revisions in place of the one.
         self.model.revision.layout.display = "none"
-        self.count = labelled(
-            w.FloatText(description="how many", continuous_update=False),
-            f"1 to {MOST}, spread evenly over all, the first and the last among them",
-        )
-        self.revisions = labelled(
-            w.Textarea(
-                description="or these alone",
-                placeholder="step0, step1000, main",
-                continuous_update=False,
-                rows=2,
-            ),
-            "Names of revisions with commas between them; they go before the number",
-        ).add_class("ep-text")
+        self.count, self.revisions = which_checkpoints(1)
         self.depth = w.ToggleButtons(
             description="look at", options=_DEPTHS, tooltips=_DEPTH_HELP
         ).add_class("ep-segments")

@@ -154,6 +154,16 @@ def labelled(control: w.Widget, tooltip: str) -> w.Widget:
     return control
 
 
+def number_box(name: str, tooltip: str) -> w.FloatText:
+    """A number that is typed."""
+    return labelled(w.FloatText(description=name, continuous_update=False), tooltip)
+
+
+def pairs(*controls: w.Widget) -> w.Box:
+    """Small controls, two side by side."""
+    return w.Box(list(controls)).add_class("ep-pairs")
+
+
 def reoffer(menu: w.Dropdown, options: list[tuple[str, Any]]) -> None:
     """Other options, the chosen one kept where it is among them, else the first."""
     if list(menu.options) != options:

@@ -16,7 +16,15 @@ from embtie_widgets.jobs.exports import table_bytes
 from embtie_widgets.jobs.geometry_lookup import MOST_SHOWN, ask_neighbours, ask_spectra
 from embtie_widgets.panels.before_after import centred_words
 from embtie_widgets.panels.exports import Offer, picture_offers
-from embtie_widgets.panels.fields import Field, card, fold, labelled, section, whole_if_it_is
+from embtie_widgets.panels.fields import (
+    Field,
+    card,
+    fold,
+    labelled,
+    number_box,
+    section,
+    whole_if_it_is,
+)
 from embtie_widgets.panels.geometry_tables import by_comparison, by_matrix, reading
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.panels.token_panel import TokenPanel
@@ -68,7 +76,9 @@ class GeometryPanel(TokenPanel):
 
     def measure_controls(self) -> tuple[Mapping[str, Field], Iterable[w.Widget]]:
         """Neighbours, graphs, subspaces."""
-        self.k = _number("k", "How many nearest neighbours are compared, the token itself left out")
+        self.k = number_box(
+            "k", "How many nearest neighbours are compared, without the token itself"
+        )
         self.metric = labelled(
             w.ToggleButtons(
                 description="nearest by",
@@ -115,7 +125,7 @@ class GeometryPanel(TokenPanel):
             "sample": ("tokens asked", "So many tokens are asked for their neighbours; 0 for all"),
             "seed": ("seed", "Which tokens are asked, and how rows are shuffled"),
         }
-        found = {name: _number(*words) for name, words in said.items()}
+        found = {name: number_box(*words) for name, words in said.items()}
         self.spectral_k, self.components, self.top, self.sample, self.seed = found.values()
         return found
 
@@ -233,10 +243,6 @@ class GeometryPanel(TokenPanel):
 
 def _has_spectra(state: PanelState) -> bool:
     return state.result is not None and bool(state.result.matrices)
-
-
-def _number(name: str, tooltip: str) -> w.FloatText:
-    return labelled(w.FloatText(description=name, continuous_update=False), tooltip)
 
 
 def _headline(result: PairGeometry) -> str:

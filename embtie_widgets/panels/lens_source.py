@@ -8,7 +8,7 @@ import traitlets as t
 
 from embtie_widgets.charts.lens_words import LENS_WORDS, MODE_WORDS
 from embtie_widgets.jobs.uploads import LENS
-from embtie_widgets.panels.fields import Field, fold, labelled, whole_if_it_is
+from embtie_widgets.panels.fields import Field, fold, labelled, number_box, whole_if_it_is
 from embtie_widgets.panels.words import escape
 from embtie_widgets.requests.lens import TRAIN, USUAL
 from embtie_widgets.widgets import UploadButton
@@ -97,8 +97,10 @@ class LensPicker(w.VBox):
         )
         self.lens_words, self.mode_words = w.HTML(), w.HTML()
         self.a, self.b = (TranslatorPicker(side, keep, callback) for side in "AB")
-        self.steps = _number("steps", "How long translators are trained; 0 leaves the logit lens")
-        self.train_tokens = _number(
+        self.steps = number_box(
+            "steps", "How long translators are trained; 0 leaves the logit lens"
+        )
+        self.train_tokens = number_box(
             "training tokens",
             "On how much text, none of it measured on; 0 for a short training, as much of text and "
             "of the usual steps as takes two cores about a quarter of a minute",
@@ -150,7 +152,3 @@ def _switch(
 
 def _said(words: str) -> str:
     return f'<p class="ep-said">{escape(words)}</p>'
-
-
-def _number(name: str, tooltip: str) -> w.FloatText:
-    return labelled(w.FloatText(description=name, continuous_update=False), tooltip)

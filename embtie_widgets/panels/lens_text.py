@@ -3,7 +3,7 @@
 import ipywidgets as w
 
 from embtie_widgets.panels.corpus import OTHER, CorpusPicker, CorpusWords
-from embtie_widgets.panels.fields import Field, labelled, whole_if_it_is
+from embtie_widgets.panels.fields import Field, labelled, number_box, whole_if_it_is
 from embtie_widgets.requests import CorpusRef
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.requests.passage import MOST_TEXT
@@ -26,17 +26,9 @@ class TextPicker(w.VBox):
 
     def __init__(self, corpus: CorpusRef) -> None:
         self.corpus = CorpusPicker(corpus, _READ)
-        self.text = labelled(
-            w.Textarea(
-                description="or paste a text",
-                placeholder="The models read this in its place",
-                continuous_update=False,
-                rows=3,
-            ),
-            f"At most {MOST_TEXT:,} characters; it goes before the text above",
-        )
-        self.length = _number("tokens a piece", "So many tokens go through the models together")
-        self.positions = _number("positions", "At how many positions the lens is measured")
+        self.text = pasted_text()
+        self.length = number_box("tokens a piece", "So many tokens go through the models together")
+        self.positions = number_box("positions", "At how many positions the lens is measured")
         sizes = w.Box([self.length, self.positions]).add_class("ep-pairs")
         super().__init__([self.corpus, self.text, sizes])
         self.add_class("ep-corpus")
@@ -56,5 +48,12 @@ class TextPicker(w.VBox):
             control.disabled = bool(self.text.value.strip())
 
 
-def _number(name: str, tooltip: str) -> w.FloatText:
-    return labelled(w.FloatText(description=name, continuous_update=False), tooltip)
+def pasted_text() -> w.Textarea:
+    """A text that is typed or pasted."""
+    box = w.Textarea(
+        description="or paste a text",
+        placeholder="The models read this in its place",
+        continuous_update=False,
+        rows=3,
+    )
+    return labelled(box, f"At most {MOST_TEXT:,} characters; it goes before the text above")

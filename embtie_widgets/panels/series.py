@@ -5,7 +5,14 @@ from typing import Any
 
 import ipywidgets as w
 
-from embtie_widgets.panels.fields import Field, labelled, listed_names, section, whole_if_it_is
+from embtie_widgets.panels.fields import (
+    Field,
+    labelled,
+    listed_names,
+    number_box,
+    section,
+    whole_if_it_is,
+)
 from embtie_widgets.panels.models import ModelsPicker
 from embtie_widgets.requests.checkpoints import MOST
 
@@ -22,19 +29,7 @@ class SeriesPicker(ModelsPicker):
         super().__init__(request, turned, "Draw the checkpoints of another model too")
         for picker in (self.model, self.other):
             picker.revision.layout.display = "none"  # the series takes many in place of the one
-        self.count = labelled(
-            w.FloatText(description="how many", continuous_update=False),
-            f"{least} to {MOST}, spread evenly over all, the first and the last among them",
-        )
-        self.revisions = labelled(
-            w.Textarea(
-                description="or these alone",
-                placeholder="step0, step1000, main",
-                continuous_update=False,
-                rows=2,
-            ),
-            "Names of revisions with commas between them; they go before the number",
-        ).add_class("ep-text")
+        self.count, self.revisions = which_checkpoints(least)
         which = w.VBox([self.count, self.revisions]).add_class("ep-corpus")
         self.section = section("Models", *self.controls, which)
 
@@ -53,3 +48,18 @@ class SeriesPicker(ModelsPicker):
     def show(self, shown: bool) -> None:
         """Whether there is a model to choose."""
         self.section.layout.display = "" if shown else "none"
+
+
+def which_checkpoints(least: int) -> tuple[w.FloatText, w.Textarea]:
+    """How many of a series at the `least`, or the names of some."""
+    count = number_box(
+        "how many", f"{least} to {MOST}, spread evenly over all, the first and the last among them"
+    )
+    names = w.Textarea(
+        description="or these alone",
+        placeholder="step0, step1000, main",
+        continuous_update=False,
+        rows=2,
+    )
+    tooltip = "Names of revisions with commas between them; they go before the number"
+    return count, labelled(names, tooltip).add_class("ep-text")

@@ -7,7 +7,15 @@ import ipywidgets as w
 
 from embtie_widgets.jobs import devices
 from embtie_widgets.panels.chips import ChipPicker
-from embtie_widgets.panels.fields import Field, fold, labelled, section, whole_if_it_is
+from embtie_widgets.panels.fields import (
+    Field,
+    fold,
+    labelled,
+    number_box,
+    pairs,
+    section,
+    whole_if_it_is,
+)
 from embtie_widgets.requests.staircase import DISTRIBUTIONS, StaircaseRequest
 
 _OPERATIONS = (
@@ -63,7 +71,7 @@ class StaircaseControls:
     """
 
     def __init__(self, request: StaircaseRequest) -> None:
-        self.numbers = {name: _number(*words) for name, words in _NUMBERS.items()}
+        self.numbers = {name: number_box(*words) for name, words in _NUMBERS.items()}
         self.operation = _menu("the label is the", _OPERATIONS, "What is asked of a sequence")
         drawn = [(name, name) for name in DISTRIBUTIONS]
         self.distribution = _menu("labels drawn from", drawn, "Once, for every sequence")
@@ -86,18 +94,18 @@ class StaircaseControls:
 
     def _arranged(self) -> list[w.Widget]:
         number = self.numbers
-        self.task = _pairs(number["tokens"], number["length"], number["modulus"], number["offset"])
-        self.depths = _pairs(self.activation, number["power"], number["layers"], number["width"])
-        training = _pairs(self.optimiser, number["lr"], number["epochs"], number["batch"])
-        more = _pairs(number["weight_decay"], number["snapshots"])
-        probe = _pairs(number["probe_steps"], number["folds"])
+        self.task = pairs(number["tokens"], number["length"], number["modulus"], number["offset"])
+        self.depths = pairs(self.activation, number["power"], number["layers"], number["width"])
+        training = pairs(self.optimiser, number["lr"], number["epochs"], number["batch"])
+        more = pairs(number["weight_decay"], number["snapshots"])
+        probe = pairs(number["probe_steps"], number["folds"])
         return [
             section("Task", self.operation, self.distribution, self.task,
                     fold("Drawn sequences", number["samples"])),
             section("Model", self.model, self.depths, self.gamma),
             section("Training", training, fold("More settings", more, probe)),
             section("Signatures", self.orders),
-            section("Machine", _pairs(self.device, number["seed"])),
+            section("Machine", pairs(self.device, number["seed"])),
         ]  # fmt: skip
 
     def fields(self) -> dict[str, Field]:
@@ -139,13 +147,5 @@ class StaircaseControls:
             self.device.options, self.device.value = offered, chosen
 
 
-def _number(name: str, tooltip: str) -> w.FloatText:
-    return labelled(w.FloatText(description=name, continuous_update=False), tooltip)
-
-
 def _menu(name: str, options: Any, tooltip: str) -> w.Dropdown:
     return labelled(w.Dropdown(description=name, options=options), tooltip)
-
-
-def _pairs(*controls: w.Widget) -> w.Box:
-    return w.Box(list(controls)).add_class("ep-pairs")

@@ -9,7 +9,16 @@ import traitlets as t
 
 from embtie_widgets.jobs import devices
 from embtie_widgets.panels.corpus import OTHER, CorpusPicker, CorpusWords
-from embtie_widgets.panels.fields import Field, fold, heading, labelled, section, whole_if_it_is
+from embtie_widgets.panels.fields import (
+    Field,
+    fold,
+    heading,
+    labelled,
+    number_box,
+    pairs,
+    section,
+    whole_if_it_is,
+)
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.requests.training import (
     OWN_TOKENIZER,
@@ -123,7 +132,7 @@ class TrainingControls:
             w.Dropdown(description="architecture", options=_ARCHITECTURES),
             "A small decoder of this kind; all are of one size",
         )
-        self.numbers = {name: _number(*words) for name, words in _NUMBERS.items()}
+        self.numbers = {name: number_box(*words) for name, words in _NUMBERS.items()}
         self.corpus, self.tokenizer = CorpusPicker(request.corpus, _TEXT), TokenizerPicker()
         self.share_start = labelled(
             w.Checkbox(description="tied starts as untied input", indent=False),
@@ -137,7 +146,7 @@ class TrainingControls:
             w.Dropdown(description="device", options=devices.available(request.device)),
             "Where it is computed",
         )
-        self.seed = _number("seed", "Draws the start of the models and the order of the batches")
+        self.seed = number_box("seed", "Draws the start of the models and the order of the batches")
         self.new_seed = w.Button(description="New seed", tooltip="Draw another seed")
         self.new_seed.add_class("ep-upload").on_click(callback(lambda _: self._draw_seed()))
         self.sections = self._arranged()
@@ -146,13 +155,13 @@ class TrainingControls:
     def _arranged(self) -> list[w.Widget]:
         """Recipe, text and machine; what is seldom changed is folded away."""
         number = self.numbers
-        recipe = _pairs(number["steps"], number["batch"], number["lr"], number["warmup"])
-        more = _pairs(number["length"], number["every"], self.precision, number["vocabulary"])
+        recipe = pairs(number["steps"], number["batch"], number["lr"], number["warmup"])
+        more = pairs(number["length"], number["every"], self.precision, number["vocabulary"])
         self.more = fold("More settings", self.tokenizer, more, self.share_start)
         return [
             section("", self.preset, recipe, self.more),
             section("Text", self.corpus),
-            section("Machine", _pairs(self.device, self.seed), self.new_seed),
+            section("Machine", pairs(self.device, self.seed), self.new_seed),
         ]
 
     def fields(self) -> dict[str, Field]:
@@ -199,14 +208,6 @@ class TrainingControls:
 
     def _draw_seed(self) -> None:
         self.seed.value = random.randrange(1, 100_000)  # noqa: S311 - no secret
-
-
-def _number(name: str, tooltip: str) -> w.FloatText:
-    return labelled(w.FloatText(description=name, continuous_update=False), tooltip)
-
-
-def _pairs(*controls: w.Widget) -> w.Box:
-    return w.Box(list(controls)).add_class("ep-pairs")
 
 
 def _see(widget: w.Widget, shown: bool) -> None:
