@@ -34,6 +34,7 @@ from embtie_widgets.charts.state_cells import (
     Stack,
     block_title,
     frame,
+    run_in,
     state_words,
     wash_of,
 )
@@ -117,13 +118,8 @@ def _name(run: CenteringRun, among: list[CenteringRun], seeds: bool) -> str:
 def run_at(
     result: CenteringReport | None, trace: int, place: tuple[int, ...]
 ) -> CenteringRun | None:
-    """The run in the cell that was clicked; a figure tells the trace, and row and column in it."""
-    found = blocks(result)
-    if len(place) != 2 or trace // 2 >= len(found):
-        return None
-    row, column = place
-    rows = found[trace // 2].rows
-    return rows[row][column] if row < len(rows) and column < len(rows[row]) else None
+    """The run in the cell that was clicked."""
+    return run_in(blocks(result), trace, place)
 
 
 def spec(

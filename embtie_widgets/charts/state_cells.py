@@ -4,6 +4,7 @@ blocks one above the other, and a frame round the chosen cell.
 States are words, the same for every kind of experiment.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Protocol
@@ -121,3 +122,13 @@ def frame(place: int, row: int, column: int) -> dict[str, Any]:
         "y1": row + 0.5,
         "line": {"width": 2.5, "color": _FRAME},
     }
+
+
+def run_in(found: Sequence[Any], trace: int, place: tuple[int, ...]) -> Any | None:
+    """The run in the cell that was clicked, of blocks with `rows` that have two traces each; a
+    figure tells the trace, and row and column in it."""
+    if len(place) != 2 or trace // 2 >= len(found):
+        return None
+    row, column = place
+    rows = found[trace // 2].rows
+    return rows[row][column] if row < len(rows) and column < len(rows[row]) else None

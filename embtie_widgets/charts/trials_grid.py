@@ -19,6 +19,7 @@ from embtie_widgets.charts.state_cells import (
     Stack,
     block_title,
     frame,
+    run_in,
     state_words,
     wash_of,
 )
@@ -102,13 +103,8 @@ def _short_name(name: str, value: Any) -> str:
 
 
 def run_at(result: TrialsReport | None, trace: int, place: tuple[int, ...]) -> TrialRun | None:
-    """The run in the cell that was clicked; a figure tells the trace, and row and column in it."""
-    found = blocks(result)
-    if len(place) != 2 or trace // 2 >= len(found):
-        return None
-    row, column = place
-    rows = found[trace // 2].rows
-    return rows[row][column] if row < len(rows) and column < len(rows[row]) else None
+    """The run in the cell that was clicked."""
+    return run_in(blocks(result), trace, place)
 
 
 def number_of(run: TrialRun, measure: str) -> float:
