@@ -35,7 +35,8 @@ def spec(result: BottleneckReport | None, scale: str = "r") -> dict[str, Any]:
 def _across(result: BottleneckReport | None) -> tuple[float, float]:
     """From where to where d / V goes: all that is known, with air."""
     shares = [one.share for one in ratios(result).values() if one.share > 0]
-    return min([_LOW, *(0.6 * s for s in shares)]), min(max([_HIGH, *(2 * s for s in shares)]), 1.0)
+    ends = [_HIGH, *(max(min(2 * share, 1.0), 1.1 * share) for share in shares)]
+    return min([_LOW, *(0.6 * share for share in shares)]), max(ends)
 
 
 def _line(how: Scale, across: tuple[float, float]) -> _Trace:
@@ -44,7 +45,7 @@ def _line(how: Scale, across: tuple[float, float]) -> _Trace:
         "type": "scatter",
         "name": "line: a direction without preference",
         "x": shares,
-        "y": how.of(np.sqrt(1 - shares)),
+        "y": how.of(np.sqrt(np.maximum(1 - shares, 0))),
         "mode": "lines",
         "line": {"color": _NEUTRAL.color, "dash": "dash", "width": 2},
         "hovertemplate": "√(1 − d / V)<br>d / V %{x:.4f}: %{y:.4f}<extra></extra>",
@@ -150,9 +151,9 @@ def _up(
 ) -> tuple[float, float]:
     measured = [how.of(np.asarray(one.destroyed)).item() for one in ratios(result).values()]
     if not how.log:
-        ends = [_LOWEST, float(np.sqrt(1 - across[1])), *(m - 0.01 for m in measured)]
+        ends = [_LOWEST, float(np.sqrt(max(1 - across[1], 0))), *(m - 0.01 for m in measured)]
         return max(min(ends), 0.0), 1.004
-    line = how.of(np.sqrt(1 - np.asarray(across)))
+    line = how.of(np.sqrt(np.maximum(1 - np.asarray(across), 0)))
     known = [float(v) for v in (*line, *measured, *how.paper) if v > 0]
     return 0.8 * min(known), min(1.25 * max(known), 1.05)
 

@@ -33,7 +33,7 @@ def headline(result: BottleneckReport) -> str:
     if not found:
         waiting = f"Nothing to draw yet: {result.progress}." if result.progress else ""
         return waiting or "There is nothing to draw; the reasons stand below."
-    if all(one.share >= 1 for one in found.values()):
+    if all(one.share >= 1 and one.destroyed < _ALIKE for one in found.values()):
         return "The head has as many columns as rows, so it transmits the whole logit gradient."
     when = " over the last steps" if result.runs else ""
     first, *rest = [(name, f"{one.destroyed:.3f}") for name, one in found.items()]

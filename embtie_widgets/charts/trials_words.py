@@ -3,6 +3,7 @@ reader."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -134,9 +135,10 @@ def _losses(ended: list[TrialRun]) -> str:
 
 
 def _on_symbols(ended: list[TrialRun]) -> list[str]:
-    known = [run for run in ended if math.isfinite(run.accuracy)]
-    if not known:
+    single = [run for run in ended if math.isfinite(run.accuracy)]
+    if not single:
         return ["No accuracy is known yet."]
+    known = list(map(_mean, _seeds(single)))
     several = varied(known)
     said = []
     if "length" in several:
@@ -145,15 +147,48 @@ def _on_symbols(ended: list[TrialRun]) -> list[str]:
         said.append(_on_extra(known))
     if {"symbols", "width"} & set(several):
         said.append(_on_ratio(known))
-    return said or [_alone(known[0], len(known))]
+    said = said or [_alone(known[0], len(known))]
+    return [*said, _on_seeds(single)]
+
+
+_SETTING = ("symbols", "width", "length", "extra", "tied", "lr")
+
+
+def _seeds(runs: Sequence[TrialRun]) -> list[list[TrialRun]]:
+    """Runs that differ in their seed alone."""
+    found: dict[Any, list[TrialRun]] = {}
+    for run in runs:
+        found.setdefault(tuple(getattr(run, name) for name in _SETTING), []).append(run)
+    return list(found.values())
+
+
+def _mean(runs: list[TrialRun]) -> TrialRun:
+    """One run for all seeds, with the mean of right predictions at the end and on the way."""
+    first = runs[0]
+    curves = [run.curves.get("accuracy", ()) for run in runs]
+    alike = len(runs) > 1 and len({len(curve) for curve in curves}) == 1 and len(curves[0])
+    mean = {"accuracy": np.mean(curves, 0)} if alike else {}
+    accuracy = float(np.mean([run.accuracy for run in runs]))
+    return replace(first, accuracy=accuracy, curves={**first.curves, **mean})
+
+
+def _on_seeds(runs: Sequence[TrialRun]) -> str:
+    """What the shares are means of, and how far a seed alone may be off."""
+    groups = _seeds(runs)
+    counts = [len(group) for group in groups]
+    if max(counts) == 1:
+        alone = len(groups) == 1
+        return "" if alone else "With one seed each, small gaps may be chance: repeat them."
+    off = max(abs(run.accuracy - _mean(group).accuracy) for group in groups for run in group)
+    many = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    return f"Means over {many} seeds; single runs are up to {100 * off:.1f} points off."
 
 
 def _groups(runs: Sequence[TrialRun], name: str) -> list[list[TrialRun]]:
     """Runs that differ in one dimension alone, rising in it; only where there are several."""
-    others = ("symbols", "width", "length", "extra", "tied", "lr", "seed")
     found: dict[Any, list[TrialRun]] = {}
     for run in runs:
-        key = tuple(getattr(run, other) for other in others if other != name)
+        key = tuple(getattr(run, other) for other in _SETTING if other != name)
         found.setdefault(key, []).append(run)
     ranked = [sorted(group, key=lambda run: getattr(run, name)) for group in found.values()]
     return [group for group in ranked if len(group) > 1]
@@ -168,6 +203,8 @@ def _on_lengths(runs: Sequence[TrialRun]) -> list[str]:
         return []
     short, long = group[0], group[-1]
     where = _where(short, runs, ("length",))
+    if len(groups) > 1:
+        where = f"Where lengths differ most{', at' + where[2:-2] if where else ''}: "
     first, other = _capital(worded("length", short.length), where), worded("length", long.length)
     return [
         f"{where}{first} gets {percent(short.accuracy)} of {short.symbols:,} symbols right"

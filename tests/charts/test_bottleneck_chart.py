@@ -89,6 +89,17 @@ def test_a_head_wider_than_most_is_still_on_the_chart() -> None:
     assert layout["yaxis"]["range"][0] < 0.6
 
 
+@pytest.mark.parametrize("scale", OF)
+def test_a_head_with_more_columns_than_rows_is_too(scale: str) -> None:
+    one = model()
+    wide = replace(one.bottleneck, width=2 * ROWS, line=0.0, destroyed=0.0)
+    drawn = chart.line(replace(report(), models={"wide": replace(one, bottleneck=wide)}), scale)
+    low, high = drawn["layout"]["xaxis"]["range"]
+    assert low < math.log10(2) < high
+    assert np.isfinite(drawn["data"][0]["y"]).all()
+    assert np.isfinite(drawn["layout"]["yaxis"]["range"]).all()
+
+
 def test_without_a_result_the_line_stands_alone() -> None:
     assert [one["name"] for one in chart.spec(None)["data"]] == [
         "line: a direction without preference",
@@ -289,6 +300,14 @@ def test_a_head_as_wide_as_its_vocabulary_transmits_all() -> None:
     whole = replace(one.bottleneck, width=ROWS, line=0.0, destroyed=0.0)
     result = replace(report(), models={"wide": replace(one, bottleneck=whole)})
     assert "transmits the whole" in chart.headline(result)
+
+
+def test_one_with_columns_that_depend_on_each_other_does_not() -> None:
+    one = model()
+    whole = replace(one.bottleneck, width=ROWS, line=0.0, destroyed=0.2)
+    said = chart.headline(replace(report(), models={"wide": replace(one, bottleneck=whole)}))
+    assert "does not transmit r = 0.200" in said
+    assert "less than that" in said
 
 
 @pytest.mark.parametrize("made", EVERY)

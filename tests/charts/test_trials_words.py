@@ -56,6 +56,26 @@ def test_lengths_are_compared_at_the_budget_and_at_equal_independent_sequences()
     assert f"After as many independent sequences, 1,024, {at}" in said
 
 
+def test_shares_of_several_seeds_are_told_as_their_means() -> None:
+    result = sample.spamlang(seeds=(0, 1, 2))
+    ends = iter([1.0, 0.30, 1.0, 0.60, 1.0, 0.36])
+    runs = tuple(replace(one, accuracy=next(ends)) for one in result.trials)
+    said = chart.headline(replace(result, trials=runs))
+    assert "length 64 42 % after 1." in said
+    assert "At seed" not in said
+    assert said.endswith("Means over 3 seeds; single runs are up to 18.0 points off.")
+
+
+def test_one_seed_is_told_to_be_one() -> None:
+    assert "With one seed each, small gaps may be chance" in chart.headline(sample.spamlang())
+    assert "chance" not in chart.headline(sample.spamlang(lengths=(64,)))
+
+
+def test_the_widest_gap_of_several_is_told_to_be_that() -> None:
+    said = chart.headline(sample.spamlang(rates=(1e-3, 1e-2)))
+    assert said.startswith("Where lengths differ most, at rate 0.001: length 1 gets")
+
+
 def test_where_both_lengths_had_as_many_sequences_that_is_not_said_twice() -> None:
     said = chart.headline(sample.spamlang(budget="sequences", amount=2_048))
     assert "After as many" not in said
