@@ -1,5 +1,6 @@
 """The gradient bottleneck in words: headline, the dispute about it, captions, the command line."""
 
+import math
 from typing import Any
 
 from embtie_widgets.charts.bottleneck_line import PUBLISHED
@@ -202,7 +203,8 @@ def text(_request: Any, result: BottleneckReport) -> str:
 
     rows = [
         {"of": name, "r": one.destroyed, "c": _cosine(one), "energy": _cosine(one) ** 2,
-         "line": one.line, "random": one.random, "d/V": one.share}
+         "line": one.line, "random": math.nan if one.random is None else one.random,
+         "d/V": one.share}
         for name, one in ratios(result).items()
     ]  # fmt: skip
     table = pd.DataFrame(rows).to_string(index=False, float_format="{:.4f}".format, na_rep="-")

@@ -38,6 +38,7 @@ def bottleneck(
     """
     fields.whole("length", length, 2, 2**31 - 1)
     fields.whole("gram", gram, 0, 2**31 - 1)
+    fields.whole("seed", seed, 0, 2**31 - 1)
     steps_at = fields.numbers("steps_at", tuple(steps_at), 1e-6, 1e6, most=16)
     if steps_at and not gram:
         raise EmbtieError(

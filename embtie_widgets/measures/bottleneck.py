@@ -30,7 +30,8 @@ from embtie_widgets.sources.alone import alone_with
 
 STAGE = "measuring the gradient"
 _CHECKED, _TOLERANCE = 8, 1e-3
-_DRAWN = 16  # rows of a random gradient
+# Rows of a random gradient: for a small head more, which cost nothing and settle the mean.
+_FEWEST_DRAWN, _MOST_DRAWN, _NUMBERS_DRAWN = 16, 4_096, 2**20
 _ROWS = 4_096  # of U in a wider type at a time
 
 
@@ -167,7 +168,7 @@ class _Work:
             "positions": n,
             "spectrum and steps at": min(self.gram, n),
             "seed": seed,
-            "random rows": _DRAWN,
+            "random rows": _drawn(self.factor.rows),
             "precision": str(self.head.precision).removeprefix("torch."),
             "logits in": "float32",
             "device": self.head.device.type,
@@ -242,14 +243,20 @@ def _through(G: Tensor, U: Tensor) -> Tensor:
     return total
 
 
+def _drawn(rows: int) -> int:
+    """How many rows a random gradient has."""
+    return min(_MOST_DRAWN, max(_FEWEST_DRAWN, _NUMBERS_DRAWN // rows))
+
+
 def _random(head: Head, factor: HeadFactor, seed: int, progress: Progress) -> float:
     """The destroyed ratio of a gradient of normal numbers."""
     generator = torch.Generator().manual_seed(seed)
-    squared = torch.zeros(_DRAWN, dtype=torch.float64)
-    into = torch.zeros(_DRAWN, factor.width, dtype=torch.float64)
+    many = _drawn(factor.rows)
+    squared = torch.zeros(many, dtype=torch.float64)
+    into = torch.zeros(many, factor.width, dtype=torch.float64)
     for part in head.weight.split(_ROWS):
         progress("measuring a random gradient", 0, 1)
-        drawn = torch.randn(_DRAWN, len(part), generator=generator)
+        drawn = torch.randn(many, len(part), generator=generator)
         squared += drawn.square().sum(-1)
         into += (drawn.to(part) @ part).cpu()
     kept = factor.transmitted(into, squared.to(factor.whiten))

@@ -340,6 +340,7 @@ def test_the_command_line_has_numbers_groups_reasons_and_notes() -> None:
     assert WHY in said
     assert "10,000 times and more" in said
     assert "note: The text was read once." in said
+    assert "None" not in chart.text(None, of_runs())  # no random gradient stands beside runs
 
 
 @pytest.mark.parametrize("made", EVERY)

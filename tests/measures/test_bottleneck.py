@@ -80,6 +80,12 @@ def test_a_gradient_without_preference_gives_the_line() -> None:
     assert found.visible.mean() == pytest.approx(64 / 2_000, rel=1e-5)
 
 
+@pytest.mark.parametrize("width", [4, 30])
+def test_so_it_does_for_a_small_head(width: int) -> None:
+    found = bottleneck(llama(hidden_size=width, num_attention_heads=1, num_key_value_heads=1), IDS)
+    assert found.random == pytest.approx((1 - width / 32) ** 0.5, abs=4e-3)
+
+
 @pytest.mark.parametrize("width", [32, 48])
 def test_a_head_as_wide_as_its_vocabulary_transmits_everything(width: int) -> None:
     found = bottleneck(llama(hidden_size=width), IDS, gram=10, steps_at=(1.0,))
@@ -273,6 +279,8 @@ def test_words_and_names_go_in_and_settings_come_out() -> None:
     assert 0.9 < found.destroyed < 1
     with pytest.raises(EmbtieError, match="without gram"):
         ew.bottleneck("nano-tied", "The house was old.", steps_at=(1.0,))
+    with pytest.raises(EmbtieError, match="seed is 'a'"):
+        ew.bottleneck("nano-tied", "The house was old.", seed="a")
     with pytest.raises(EmbtieError, match="labels were given for a text"):
         ew.bottleneck("nano-tied", "The house was old.", labels=[[1, 2]])
 
