@@ -38,11 +38,11 @@ class Facets:
     @property
     def above(self) -> int:
         """The height of the legend and the name of a chart, in pixels."""
-        lines, used = 0, float(self.width)
-        for words in self.named:
-            wide = _SIGN + _LETTER * len(words)
-            lines, used = (lines, used + wide) if used + wide <= self.width else (lines + 1, wide)
-        return _ALONE + _LINE * lines
+        wide = [_SIGN + _LETTER * len(words) for words in self.named]
+        if sum(wide) <= self.width:
+            return _ALONE + _LINE * bool(wide)
+        # Plotly gives each name the room of the widest once one line does not hold them all.
+        return _ALONE + _LINE * -(-len(wide) // max(int(self.width // max(wide)), 1))
 
     @property
     def rows(self) -> int:
