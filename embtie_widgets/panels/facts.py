@@ -37,7 +37,7 @@ def _plain(about: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in about.items():
         if isinstance(value, dict):
             found |= {f"{name}, {key}": inner for key, inner in _plain(value).items()}
-        elif isinstance(value, str | int | float):
+        elif isinstance(value, str | int | float) and value != "":
             found[str(name)] = value
     return found
 
@@ -47,4 +47,6 @@ def _value(value: Any) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
     return escape(f"{value:,}" if isinstance(value, int) else value)
