@@ -85,7 +85,7 @@ class BottleneckPanel(Panel):
         named = {name: known[name] for name in ("source", "file")}
         fields = {**self.training.fields(), **self.of_text.fields(), **named}
         recipe, text, machine = self.training.sections
-        reading = [self.of_text.models, recipe, text, self.of_text.reading, machine]
+        reading = [self.of_text.models, text, self.of_text.reading, recipe, machine]
         return fields, [section("Source", self.source), *reading]
 
     def build_views(self) -> Iterable[w.Widget]:
@@ -238,7 +238,7 @@ class BottleneckPanel(Panel):
         """Show the controls of a source, and no others."""
         trains, reads = source == "train", source == "text"
         wanted = self.training.fields() if trains else OfText.ASKED if reads else ()
-        self.training.show(wanted, "Training" if trains else "Pieces")
+        self.training.show(wanted, "Training" if trains else "")
         self.of_text.show(reads)
 
     def _turn_beside(self, change: Any) -> None:

@@ -50,7 +50,7 @@ class OfText(ModelsPicker):
         sizes = w.Box([self.positions, self.gram]).add_class("ep-pairs")
         more = fold("More of the measurement", self.steps_at, self.held)
         self.models = section("Models", *self.controls)
-        self.reading = section("Read", self.text, sizes, more)
+        self.reading = w.VBox([self.text, sizes, more]).add_class("ep-section")
 
     def fields(self) -> dict[str, Field]:
         """The request's fields that these edit."""
