@@ -53,7 +53,8 @@ class SeriesPicker(ModelsPicker):
 def which_checkpoints(least: int) -> tuple[w.FloatText, w.Textarea]:
     """How many of a series at the `least`, or the names of some."""
     count = number_box(
-        "how many", f"{least} to {MOST}, spread evenly over all, the first and the last among them"
+        "checkpoints",
+        f"{least} to {MOST}, spread evenly over all, the first and the last among them",
     )
     names = w.Textarea(
         description="or these alone",
