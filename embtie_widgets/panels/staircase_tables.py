@@ -12,8 +12,9 @@ from embtie_widgets.results.staircase import SignatureTrack, StaircaseReport, St
 
 _FEW = 5
 _ABOUT_PAIRS = (
-    "The parts of all pairs add up to the Pearson correlation of this step. Click a cell of a map "
-    "to look at its pair, a cell of the diagonal or a point to light an anchor up."
+    "Cosines of a pair's rows and of its signatures. ↑ raises the Pearson correlation of this step "
+    "most and ↓ lowers it; the parts of all pairs add up to it. Click a cell of a map to look at "
+    "its pair, a cell of the diagonal or a point to light an anchor up."
 )
 _COLUMNS = {
     "pearson": "Pearson",
@@ -23,6 +24,13 @@ _COLUMNS = {
     "in_sample": "in-sample",
     "beyond": "beyond",
     "floor": "chance",
+}
+_MEANINGS = {
+    "fit": "1 − MSE: 1 less the mean squared difference of the cosines",
+    "held_out": "held out: over pairs that the probe was not fitted on",
+    "in_sample": "in-sample: over those it was fitted on",
+    "beyond": "beyond: held out, by a probe orthogonal to ones, so without the order below",
+    "floor": "chance: with shuffled anchors",
 }
 
 
@@ -67,15 +75,23 @@ def _row(names: tuple[str, ...], one: Pair, sign: str) -> list[str]:
 def numbers(result: StaircaseReport) -> str:
     """Every measure of every track at its last step."""
     parts = [_of_run(result, name, run) for name, run in result.runs.items() if len(run.steps)]
-    return "".join(parts)
+    measures = {m for run in result.runs.values() for m in _known(run)}
+    meant = "; ".join(words for measure, words in _MEANINGS.items() if measure in measures)
+    told = f'<p class="ep-quiet">Over pairs of anchors. {escape(meant)}.</p>' if meant else ""
+    return "".join([*parts, told])
 
 
-def _of_run(result: StaircaseReport, name: str, run: StaircaseRun) -> str:
-    known = [
+def _known(run: StaircaseRun) -> list[str]:
+    """The measures that this run has any value of."""
+    return [
         measure
         for measure in _COLUMNS
         if any(np.isfinite(chart.values_of(track, measure)).any() for track in run.tracks)
     ]
+
+
+def _of_run(result: StaircaseReport, name: str, run: StaircaseRun) -> str:
+    known = _known(run)
     head = ["", *(_COLUMNS[measure] for measure in known)]
     rows = [
         [
