@@ -104,7 +104,7 @@ def _growth(name: str, found: GradientSpectrum, look: Mark) -> list[_Trace]:
 def _layout(
     known: dict[str, tuple[BottleneckModel, GradientSpectrum]], facets: Facets
 ) -> dict[str, Any]:
-    sizes = {"type": "log", "dtick": 1, "exponentformat": "power", "zeroline": False}
+    sizes = {"type": "log", "dtick": 1, "tickformat": "~g", "zeroline": False}
     layout = facets.layout(
         {"title": {"text": ""}, **_COUNTED, "ticks": "outside"},
         [
@@ -153,8 +153,9 @@ def _ends(known: dict[str, tuple[BottleneckModel, GradientSpectrum]]) -> list[_T
     found = next((spectrum for _, spectrum in known.values()), None)
     if found is None or not len(found.positions):
         return []
-    named = [("rank", found.rank[-1])]
-    named += list(zip(map(percent, found.shares), found.components[-1], strict=True))
+    named = [("rank", found.rank[-1], "bottom")]
+    sides = ["top"] * (len(found.shares) - 1) + ["bottom"]  # the two largest shares lie close
+    named += zip(map(percent, found.shares), found.components[-1], sides, strict=True)
     return [
         {
             "xref": "x2",
@@ -164,9 +165,9 @@ def _ends(known: dict[str, tuple[BottleneckModel, GradientSpectrum]]) -> list[_T
             "text": words,
             "font": {"size": 12},
             "xanchor": "right",
-            "yanchor": "bottom",
-            "yshift": 3,
+            "yanchor": side,
+            "yshift": 3 if side == "bottom" else -3,
             "showarrow": False,
         }
-        for words, value in named
+        for words, value, side in named
     ]
