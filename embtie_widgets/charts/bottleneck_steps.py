@@ -23,7 +23,7 @@ _UPS: dict[str, dict[str, Any]] = {
         "title": {"text": "loss bought, nats, log"},
         "type": "log",
         "dtick": 1,
-        "exponentformat": "power",
+        "tickformat": "~g",
     },
 }
 _Trace = dict[str, Any]
