@@ -1,4 +1,5 @@
-"""What single toy tasks show besides: the labels of an anchor, and where attention goes."""
+"""What single toy tasks show besides: the labels of an anchor, where attention goes, and which wave
+over the context the embeddings follow."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,14 +34,10 @@ class Extra:
     caption: str
 
 
-def extra(result: StaircaseReport | None, view: View = USUAL) -> Extra | None:
-    """What the task of this result shows besides; None where there is nothing."""
-    if result is None:
-        return None
-    known: dict[str, Callable[[StaircaseReport, View], Extra]] = {
-        "learned": _labels, "attention": _attention
-    }  # fmt: skip
-    return next((made(result, view) for name, made in known.items() if name in result.extras), None)
+def extras(result: StaircaseReport | None, view: View = USUAL) -> dict[str, Extra]:
+    """What the task of this result shows besides, each by one of `NAMES`."""
+    held = {} if result is None else result.extras
+    return {name: made(result, view) for name, made in _MADE.items() if name in held and result}
 
 
 def _labels(result: StaircaseReport, _view: View) -> Extra:
@@ -76,22 +73,54 @@ def _line(name: str, color: str) -> _Trace:
 
 def _attention(result: StaircaseReport, view: View) -> Extra:
     shares = np.asarray(result.extras["attention"], float)
+    lines = [*zip(result.anchors, shares.T, strict=False)]
+    strong = _rising(shares)
+    said = (
+        "The share of attention on each anchor, mean over the sequences that hold it; in colour "
+        "those that end above twice the median."
+    )
+    figure = _by_step(result, view, lines, strong, "share of attention")
+    return Extra("Where attention goes", figure, said)
+
+
+def _frequencies(result: StaircaseReport, view: View) -> Extra:
+    """The wave that is constant is order 0; of the others the one that ends highest stands out."""
+    found = np.asarray(result.extras["frequencies"], float)
+    known = np.isfinite(found).any(0)
+    last = np.where(known, np.nan_to_num(found[-1], nan=-np.inf), -np.inf)
+    best = int(last[1:].argmax()) + 1 if known[1:].any() else 0
+    kept = np.flatnonzero(known)
+    lines = [(f"k = {k}", found[:, k]) for k in kept]
+    figure = _by_step(result, view, lines, kept == best, "correlation")
+    said = "The embedding against order 1 seen through a wave over the context, cos(2πkj/p)"
+    if best:
+        said += f"; in colour k = {best}, which ends highest, at {number(last[best])}"
+    if not known[0]:
+        said += "; k = 0 is order 0, the same for all anchors here"
+    elif best:
+        said += f"; k = 0 is order 0, which ends at {number(found[-1, 0])}"
+    return Extra("Which frequency the embedding follows", figure, f"{said}.")
+
+
+def _by_step(
+    result: StaircaseReport, view: View, lines: list[tuple[str, Any]], strong: Any, up: str
+) -> _Trace:
+    """A line for each name, those that are strong in colour and on top of the others."""
     axis = axis_place(result, view.scale)
     name = run_name(result, view)
-    steps = steps_of(result.runs[name])[: len(shares)] if name else np.arange(len(shares))
+    steps = steps_of(result.runs[name]) if name else np.arange(max(map(len, dict(lines).values())))
     places = [axis.of(float(step)) for step in steps]
-    strong = _rising(shares)
     traces: list[_Trace] = [
         {
             "type": "scatter",
             "mode": "lines",
-            "name": plain(anchor),
-            "x": places,
-            "y": shares[:, i],
+            "name": plain(called),
+            "x": places[: len(values)],
+            "y": np.asarray(values, float),
             "line": {"color": _LIT if strong[i] else _DIM, "width": 1.8 if strong[i] else 1.1},
-            "hovertemplate": f"{plain(anchor)}: %{{y:.3f}}<extra></extra>",
+            "hovertemplate": f"{plain(called)}: %{{y:.3f}}<extra></extra>",
         }
-        for i, anchor in enumerate(result.anchors[: shares.shape[1]])
+        for i, (called, values) in sorted(enumerate(lines), key=lambda one: bool(strong[one[0]]))
     ]
     ticks = marks(axis)
     across = {
@@ -100,13 +129,9 @@ def _attention(result: StaircaseReport, view: View) -> Extra:
         "tickvals": [one["place"] for one in ticks],
         "ticktext": [one["label"] for one in ticks],
     }
-    layout = _layout("epoch", "share of attention") | {"showlegend": False}
+    layout = _layout("epoch", up) | {"showlegend": False}
     layout["xaxis"] = {**layout["xaxis"], **across}
-    said = (
-        "The share of attention on each anchor, mean over the sequences that hold it; in colour "
-        "those that end above twice the median."
-    )
-    return Extra("Where attention goes", {"data": traces, "layout": layout}, said)
+    return {"data": traces, "layout": layout}
 
 
 def _rising(shares: Any) -> Any:
@@ -123,3 +148,9 @@ def _layout(across: str, up: str) -> _Trace:
         "xaxis": {"title": {"text": across}, "zeroline": False, "showline": True},
         "yaxis": {"title": {"text": up}, "rangemode": "tozero", "zeroline": False},
     }
+
+
+_MADE: dict[str, Callable[[StaircaseReport, View], Extra]] = {
+    "learned": _labels, "attention": _attention, "frequencies": _frequencies
+}  # fmt: skip
+NAMES = tuple(_MADE)

@@ -263,7 +263,7 @@ def number(value: Any, places: int = 2) -> str:
     """A correlation with a real minus sign; a dash where there is none."""
     if not np.isfinite(value):
         return "–"
-    return f"{value + 0.0:.{places}f}".replace("-", "−")
+    return f"{round(float(value), places) + 0.0:.{places}f}".replace("-", "−")
 
 
 def ticks(result: StaircaseReport, view: View = USUAL) -> dict[str, Any]:

@@ -43,6 +43,10 @@ def headline(result: StaircaseReport) -> str:
         return " ".join(said)
     if result.failed and not result.runs:
         return "; ".join(result.failed.values())
+    if any(run.tracks for run in result.runs.values()):
+        return "Of anchors so few or so alike no correlation with a signature is defined."
+    if result.runs and not result.progress:
+        return "No signature was compared: sequences are too short for every order asked for."
     return "No step is known yet at which embeddings can be held against signatures."
 
 
@@ -143,9 +147,20 @@ def _beware(result: StaircaseReport) -> Iterator[str]:
             "same pairs is never below order 0. Compare held-out values, and what a probe "
             "orthogonal to ones adds."
         )
+    unknown = {signature_words(t.signature) for t in tracks if _never_held_out(t)}
+    if unknown:
+        yield (
+            f"{' and '.join(sorted(unknown))} has no held-out value: there are too few pairs of "
+            "anchors to leave some out, or all are alike."
+        )
     diverged = [name for name, run in result.runs.items() if run.about.get("diverged")]
     if diverged:
         yield f"{' and '.join(diverged)}: the loss was no longer finite, and training ended there."
+
+
+def _never_held_out(track: SignatureTrack) -> bool:
+    values = track.by_step.get("held_out")
+    return values is not None and not np.isfinite(values).any()
 
 
 def curves_caption(result: StaircaseReport, view: View = USUAL) -> str:

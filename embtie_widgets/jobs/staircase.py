@@ -90,6 +90,7 @@ class _Climb:
         self._orders = orders_of(request)
         self._signatures: dict[str, dict[str, Signature]] = {}
         self._followers: dict[str, Follower] = {}
+        self._paths: tuple[SignatureTrack, ...] = ()
         self._notes = list(_notes(request, self._orders))
         self._started = self._told = time.monotonic()
         self._took = 0.0  # seconds that the last snapshots needed
@@ -128,16 +129,15 @@ class _Climb:
                 rows = np.stack(fresh).astype(np.float64)
                 rows = rows[:, self._task.anchors] if matrix == "embedding" else rows
                 follower.add(rows, self._progress)
+        self._paths = self._attention(run)
         self._took = time.monotonic() - started
 
     def _report(self, run: ToyRun, progress: str = "") -> StaircaseReport:
         request, task = self._request, self._task
         done = {name: one.result() for name, one in self._followers.items() if len(one)}
         matrices = {name: self._named(track) for name, (track, _) in done.items()}
-        tracks = tuple(track for _, tracks in done.values() for track in tracks)
+        tracks = tuple(track for _, tracks in done.values() for track in tracks) + self._paths
         steps = run.steps[: len(next(iter(matrices.values())).norms)] if matrices else []
-        if not progress:
-            tracks += self._attention(run)
         name = NAMES[request.model]
         made = StaircaseRun(
             steps=np.array(steps, np.int64),

@@ -17,7 +17,7 @@ def orders_of(request: StaircaseRequest) -> tuple[int, ...]:
 
 def work_of(request: StaircaseRequest) -> Work:
     """Training, and a probe for each order, fold and snapshot."""
-    count = min(request.samples or request.sequences, request.sequences)
+    count = _count(request)
     steps = request.epochs * (-(-count // request.batch) if request.batch else 1)
     passes = 3.0 * request.epochs + min(_CURVE, request.epochs)
     each, held = _sequence(request)
@@ -42,10 +42,15 @@ def labels_of(request: StaircaseRequest) -> int:
     most: int = {
         "sum": length * (tokens - 1) + 1,
         "anchored-sum": (length - 1) * (request.anchors - 1) + tokens,
-        "product": min(tokens**length, request.sequences),
+        "product": tokens**length,
         "parity": 2,
     }.get(request.operation, tokens)
-    return min(most, request.modulus) if request.modulus else most
+    return min(most, _count(request), request.modulus or most)
+
+
+def _count(request: StaircaseRequest) -> int:
+    """How many sequences there are to learn from."""
+    return min(request.samples or request.sequences, request.sequences)
 
 
 def _sequence(request: StaircaseRequest) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from embtie_widgets.results.staircase import Vector
 RATE = 0.01
 HOLD_OUT = ("pairs", "anchors")
 _TINY = 1e-12
+_LEAST = 3  # pairs in a fold
 # So many numbers of the widest array at once, and so many steps between two words to the caller.
 _AT_ONCE, _BREATH = 2**23, 20
 Tensor = torch.Tensor
@@ -146,7 +147,9 @@ def _folds(
         both = [(upper & np.outer(~out, ~out), upper & np.outer(out, out)) for out in drawn]
     else:
         places = np.argwhere(upper)
-        parts = np.array_split(rng.permutation(len(places)), min(folds, len(places)))
+        # Two pairs always correlate with 1 or -1, and a single one not at all: better no number.
+        folds = min(folds, len(places) // _LEAST) if len(places) >= 2 * _LEAST else len(places)
+        parts = np.array_split(rng.permutation(len(places)), max(1, folds))
         both = []
         for part in parts:
             out = np.zeros_like(upper)

@@ -83,7 +83,7 @@ def pairs(similarity: Vector) -> Vector:
 def is_constant(similarity: Vector) -> bool:
     """Whether all pairs of (..., A, A) are alike, at each step."""
     found = pairs(similarity)
-    found = found[..., np.isfinite(found).reshape(-1, found.shape[-1]).all(0)]
+    found = found[..., np.isfinite(found).all(tuple(range(found.ndim - 1)))]
     return found.size == 0 or bool((np.ptp(found, axis=-1) <= CONSTANT).all())
 
 
@@ -114,14 +114,16 @@ def principal_points(products: Vector, before: Vector | None = None) -> tuple[Ve
     centred -= centred.mean(-2, keepdims=True)
     sizes, axes = np.linalg.eigh(centred)
     sizes = np.clip(sizes[:, ::-1], 0, None)
-    found = axes[:, :, ::-1][:, :, :2] * np.sqrt(sizes[:, None, :2])
+    found = np.zeros((*axes.shape[:2], 2))  # a single row has but one axis
+    found[..., : axes.shape[2]] = (axes[:, :, ::-1] * np.sqrt(sizes[:, None]))[..., :2]
     for step, points in enumerate(found):
         if before is not None:
             left, _, right = np.linalg.svd(points.T @ before)
             found[step] = points @ (left @ right)
         before = found[step]
     total = sizes.sum(-1, keepdims=True)
-    return found, np.divide(sizes[:, :2], total, out=np.zeros_like(sizes[:, :2]), where=total > 0)
+    share = np.divide(sizes, total, out=np.zeros_like(sizes), where=total > 0)
+    return found, np.pad(share, ((0, 0), (0, 1)))[:, :2]
 
 
 def _known_pairs(embedding: Vector, signature: Vector) -> Iterator[tuple[Vector, Vector]]:
@@ -198,7 +200,7 @@ def _whole(values: Any, name: str, axes: int) -> Vector:
 
 def _check(tokens: Vector, labels: Vector | None, order: int) -> None:
     lowest = 1 if labels is None else 0
-    if order not in range(lowest, 3):
+    if not isinstance(order, int | np.integer) or order not in range(lowest, 3):
         raise EmbtieError(
             f"The order {order} is not known; expected {lowest} to 2"
             + (" for a signature without labels." if labels is None else "."),

@@ -16,7 +16,7 @@ from embtie_widgets.panels.fields import (
     section,
     whole_if_it_is,
 )
-from embtie_widgets.requests.staircase import DISTRIBUTIONS, StaircaseRequest
+from embtie_widgets.requests.staircase import DISTRIBUTIONS, MOST_GAMMA, StaircaseRequest
 
 _OPERATIONS = (
     ("sum", "sum"),
@@ -80,8 +80,8 @@ class StaircaseControls:
         self.optimiser = _menu("optimiser", (("Adam", "adam"), ("SGD", "sgd")), "How it learns")
         self.gamma = labelled(
             w.FloatSlider(
-                description="initial scale γ", min=0.0, max=2.0, step=0.05, readout_format=".2f",
-                continuous_update=False,
+                description="initial scale γ", min=0.0, max=MOST_GAMMA, step=0.05,
+                readout_format=".2f", continuous_update=False,
             ),
             "Entries begin as N(0, d^(−2γ)): above ½ is small, and orders come one by one",
         )  # fmt: skip
@@ -129,8 +129,8 @@ class StaircaseControls:
         model, operation = self.model.value, self.operation.value
         seen = {
             self.distribution: operation == "anchor",
-            self.activation: model in ("ffn", "fixed"),
-            self.numbers["power"]: model in ("ffn", "fixed") and self.activation.value == "power",
+            self.activation: model != "attention",
+            self.numbers["power"]: model != "attention" and self.activation.value == "power",
             self.numbers["layers"]: model in ("attention", "transformer"),
         }
         for control, shown in seen.items():

@@ -13,6 +13,8 @@ DISTRIBUTIONS = ("uniform", "normal", "poisson", "exponential")
 MODELS = ("ffn", "attention", "transformer", "fixed")
 ACTIVATIONS = ("relu", "gelu", "tanh", "linear", "power")
 MOST_SEQUENCES = 200_000
+MOST_GAMMA = 4.0
+_LARGEST = 2**62  # whole number that a product may come to
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,15 @@ class StaircaseRequest(Request):
         }  # fmt: skip
         for name, (low, high) in bounds.items():
             fields.whole(name, getattr(self, name), low, high)
-        for name, most in (("gamma", 4.0), ("lr", 100.0), ("weight_decay", 100.0)):
+        for name, most in (("gamma", MOST_GAMMA), ("lr", 100.0), ("weight_decay", 100.0)):
             fields.number(name, getattr(self, name), 0.0, most)
         object.__setattr__(self, "orders", fields.wholes("orders", self.orders, 0, 2))
         fields.some("orders", self.orders)
+        if self.operation == "product" and not self.modulus and self.tokens**self.length > _LARGEST:
+            raise EmbtieError(
+                f"Products of {self.length} numbers up to {self.tokens} are too large to be exact.",
+                "Give a modulus, fewer tokens, or shorter sequences.",
+            )
         if not self.samples and self.sequences > MOST_SEQUENCES:
             raise EmbtieError(
                 f"{self.tokens} tokens in sequences of {self.length} are {self.sequences:,} "

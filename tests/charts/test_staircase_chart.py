@@ -256,7 +256,7 @@ def test_the_labels_of_an_anchor_are_drawn_beside_what_was_learned() -> None:
         "learned": np.array([0.2, 0.3, 0.25, 0.25]),
     }  # fmt: skip
     result = replace(sample.toy(), extras=held, task={"pearson": 0.9, "kl": 0.01, "jsd": 0.002})
-    found = extras.extra(result)
+    found = extras.extras(result)["learned"]
     assert [trace["y"][0] for trace in found.figure["data"]] == [0.25, 0.25, 0.2]
     assert "Pearson 0.900" in found.caption
 
@@ -264,7 +264,61 @@ def test_the_labels_of_an_anchor_are_drawn_beside_what_was_learned() -> None:
 def test_attention_that_rises_is_drawn_in_colour() -> None:
     shares = np.full((5, 20), 0.04)
     shares[-1, 3] = 0.5
-    found = extras.extra(replace(sample.toy(), extras={"attention": shares}))
-    colours = [trace["line"]["color"] for trace in found.figure["data"]]
-    assert [i for i, colour in enumerate(colours) if colour != colours[0]] == [3]
-    assert extras.extra(sample.toy()) is None
+    found = extras.extras(replace(sample.toy(), extras={"attention": shares}))["attention"]
+    assert [trace["name"] for trace in coloured(found)] == ["4"]
+    assert extras.extras(sample.toy()) == {}
+
+
+def coloured(found: extras.Extra) -> list[dict[str, Any]]:
+    """The lines in another colour than most."""
+    drawn = found.figure["data"]
+    return [trace for trace in drawn if trace["line"]["color"] != drawn[0]["line"]["color"]]
+
+
+def test_of_the_frequencies_the_one_that_ends_highest_stands_out() -> None:
+    waves = np.zeros((40, 5))
+    waves[:, 0] = np.nan
+    waves[-1] = [np.nan, 0.2, 0.7, 0.1, -0.3]
+    result = replace(sample.toy(), extras={"frequencies": waves, "attention": np.ones((40, 20))})
+    both = extras.extras(result)
+    assert list(both) == ["attention", "frequencies"]
+    found = both["frequencies"]
+    assert [trace["name"] for trace in coloured(found)] == ["k = 2"]
+    assert len(found.figure["data"]) == 4
+    assert "k = 2, which ends highest, at 0.70; k = 0 is order 0, the same for all" in found.caption
+    assert found.title in chart.page(result, "{}")
+
+
+@pytest.mark.parametrize(
+    ("waves", "words"),
+    [
+        ([[np.nan, np.nan]], "k = 0 is order 0, the same for all anchors here."),
+        ([[0.25, np.nan]], "cos(2πkj/p)."),
+        (
+            [[0.25, -0.5]],
+            "k = 1, which ends highest, at −0.50; k = 0 is order 0, which ends at 0.25",
+        ),
+    ],
+)
+def test_frequencies_that_are_not_known_are_not_named(waves: Any, words: str) -> None:
+    result = replace(sample.toy(), extras={"frequencies": np.array(waves)})
+    assert words in extras.extras(result)["frequencies"].caption
+
+
+def test_a_result_without_any_correlation_says_why() -> None:
+    one = sample.toy().runs["feed-forward"]
+    nothing = np.full(len(one.steps), np.nan)
+    blank = tuple(
+        replace(track, constant=False, by_step=dict.fromkeys(track.by_step, nothing))
+        for track in one.tracks
+    )
+    result = replace(sample.toy(), runs={"feed-forward": replace(one, tracks=blank)})
+    assert "so few or so alike no correlation" in chart.headline(result)
+    assert any("order 1 has no held-out value" in words for words in chart.cautions(result))
+    bare = replace(sample.toy(), runs={"feed-forward": replace(one, tracks=())})
+    assert "too short for every order" in chart.headline(bare)
+    assert "No step is known yet" in chart.headline(replace(bare, progress="epoch 1"))
+
+
+def test_a_number_that_rounds_to_zero_has_no_sign() -> None:
+    assert [chart.number(value) for value in (-0.001, -0.0, -0.006)] == ["0.00", "0.00", "−0.01"]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import embtie_widgets as ew
+from embtie_widgets.charts import staircase as chart
 from embtie_widgets.errors import Cancelled
 from embtie_widgets.jobs import staircase
 from embtie_widgets.jobs.first import first_result
@@ -206,6 +207,35 @@ def test_two_tokens_are_a_task_too():
     report = ew.run(replace(SMALL, tokens=2))
     assert len(report.anchors) == 2
     assert report.to_frame()["pearson"].isna().any()
+
+
+@pytest.mark.parametrize(
+    "fields", [{"modulus": 1}, {"samples": 1}, {"operation": "difference", "length": 1}]
+)
+def test_one_label_or_one_anchor_has_no_pairs_and_no_correlation(fields):
+    report = ew.run(replace(SMALL, **{"operation": "anchored-sum", "length": 3, **fields}))
+    run = next(iter(report.runs.values()))
+    assert all(matrix.points.shape[-1] == 2 for matrix in run.matrices.values())
+    assert len(run.matrices["unembedding"].rows) == 1
+    assert chart.page(report, "{}")
+    assert not [t for t in run.tracks if t.matrix == "unembedding" and not t.constant]
+
+
+def test_the_path_through_attention_is_followed_while_the_training_goes_on(monkeypatch):
+    monkeypatch.setattr(staircase, "_SHOWN_SECONDS", 0.0)
+    ear = Ear()
+    ew.run(replace(SMALL, model="attention", seed=5), progress=ear)
+    followed = [run for part in ear.parts for run in part.runs.values() if run.tracks]
+    assert followed
+    for run in followed:
+        path = run.track("attention, layer 1", "embedding")
+        assert len(path.by_step["pearson"]) == len(run.steps)
+
+
+def test_labels_are_never_more_than_the_sequences_that_are_drawn():
+    few = replace(SMALL, operation="product", tokens=100, length=9, modulus=0, samples=50)
+    assert labels_of(few) == 50
+    assert estimate_staircase(few).bytes < 2**30
 
 
 def test_an_estimate_grows_with_what_is_asked_and_refuses_what_memory_has_no_room_for():

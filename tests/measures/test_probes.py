@@ -183,3 +183,28 @@ def test_tracks_that_grow_are_those_of_all_steps_at_once() -> None:
         "beyond",
         "floor",
     }
+
+
+@pytest.mark.parametrize(("anchors", "smallest"), [(2, 1), (3, 1), (4, 3), (5, 3), (14, 18)])
+def test_a_fold_of_pairs_holds_enough_of_them_to_correlate_or_one_that_cannot(
+    anchors: int, smallest: int
+) -> None:
+    masks = probes._folds(anchors, 5, "pairs", np.random.default_rng(0))
+    assert min(int(out.sum()) for _, out in masks) == smallest
+    assert sum(int(out.sum()) for _, out in masks) == anchors * (anchors - 1) // 2
+
+
+def test_with_too_few_pairs_nothing_is_held_out() -> None:
+    values = VALUES[:3]
+    found = fit_probe(values, planted(values, np.arange(1.0, 7.0)), steps=3)
+    assert np.isnan(found.held_out).all()
+
+
+def test_a_single_anchor_is_followed_without_pairs() -> None:
+    rows = RNG.random((2, 1, 4))
+    one = signature(np.full((3, 2), 5), np.arange(3), 1)
+    matrix, tracks = track("embedding", rows, {"order 1": one}, steps=2)
+    assert matrix.points.shape == (2, 1, 2)
+    assert matrix.variance.shape == (2, 2)
+    assert tracks[0].constant
+    assert np.isnan(tracks[0].by_step["held_out"]).all()

@@ -110,6 +110,7 @@ def test_the_public_name_gives_a_table_of_what_is_not_zero() -> None:
     [
         ([[1, 2]], [0], 2, "at least 3 tokens"),
         ([[1, 2]], [0], 3, "order 3 is not known"),
+        ([[1, 2]], [0], 1.0, "order 1.0 is not known"),
         ([[1, 2]], None, 0, "expected 1 to 2"),
         ([[1, 2]], [0, 1], 0, "2 labels for 1 sequences"),
         ([[1.5, 2]], [0], 0, "whole numbers"),

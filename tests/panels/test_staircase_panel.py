@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from embtie_widgets.jobs.previews import Preview
@@ -82,7 +83,26 @@ def test_no_more_is_asked_than_counts(panel: StaircasePanel) -> None:
     assert seen(controls.numbers["power"])
     controls.model.value = "transformer"
     assert seen(controls.numbers["layers"])
+    assert seen(controls.activation)
+    assert seen(controls.numbers["power"])
+    controls.model.value = "attention"
     assert not seen(controls.activation)
+    assert not seen(controls.numbers["power"])
+
+
+def test_the_slider_of_gamma_reaches_as_far_as_a_request(runner: FakeRunner) -> None:
+    wide = StaircasePanel(replace(ASKED, gamma=4.0), parts=parts(runner, Cost(100), sample.toy()))
+    assert wide.controls.gamma.value == 4.0
+
+
+def test_what_a_task_shows_besides_has_a_figure_each(runner: FakeRunner) -> None:
+    extras = {"attention": np.ones((40, 20)), "frequencies": np.ones((40, 3))}
+    both = replace(sample.toy(), extras=extras)
+    panel = StaircasePanel(ASKED, parts=parts(runner, Cost(100), both))
+    drawn = {name: part for name, part in panel.extras.parts.items() if seen(part.box)}
+    assert list(drawn) == ["attention", "frequencies"]
+    assert seen(panel.extras.card)
+    assert len(drawn["frequencies"].figure.shown["data"]) == 3
 
 
 def test_a_task_too_large_is_refused_in_words(panel: StaircasePanel) -> None:

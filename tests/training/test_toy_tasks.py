@@ -1,5 +1,6 @@
 """Toy tasks against their definitions, written out anew."""
 
+import math
 from itertools import product
 
 import numpy as np
@@ -117,3 +118,12 @@ def test_long_products_are_exact_under_a_modulus():
 def test_an_operation_that_is_left_without_tokens_is_refused():
     with pytest.raises(EmbtieError, match="two tokens or more"):
         open_task(StaircaseRequest(operation="min-max", length=1))
+
+
+def test_products_beyond_whole_numbers_are_refused_and_a_modulus_keeps_them_exact():
+    fields = {"operation": "product", "tokens": 200, "length": 9, "samples": 50}
+    with pytest.raises(EmbtieError, match="too large to be exact"):
+        StaircaseRequest(**fields, modulus=0)
+    task = open_task(StaircaseRequest(**fields, modulus=9_973))
+    right = [math.prod(int(one) + 1 for one in row) % 9_973 for row in task.sequences]
+    assert task.answers[task.labels].tolist() == right
