@@ -41,7 +41,18 @@ def headline(result: BottleneckReport) -> str:
     others = "".join(f", that of {name} {number}" for name, number in rest)
     return (
         f"Of the logit gradient's length the head of {first[0]} does not transmit r = {first[1]} "
-        f"to the hidden state{when}{others}. {_against(found)}"
+        f"to the hidden state{when}{others}. {_against(found)}{_on_ranks(result)}"
+    )
+
+
+def _on_ranks(result: BottleneckReport) -> str:
+    """Of heads whose columns depend on each other: the line is drawn for all of them."""
+    heads = {name: one.bottleneck for name, one in result.models.items()}
+    return "".join(
+        f" Of the {one.width:,} columns of {name} {one.rank:,} are independent, which alone would "
+        f"give {math.sqrt(1 - one.rank / one.rows):.3f}."
+        for name, one in heads.items()
+        if one.rank < min(one.width, one.rows)
     )
 
 

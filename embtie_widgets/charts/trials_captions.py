@@ -106,6 +106,9 @@ def excess_caption(result: TrialsReport) -> str:
         [
             "Loss on text held out above that of the full head with the same seed, at the end",
             f"mean over {seeds} seeds with its 95 % interval" if seeds > 1 else "one seed each",
+            "a factorised head is trained as two matrices, which alone changes how it learns"
+            if any(line["way"] == "factorised" for line in result.excess)
+            else "",
             "small open signs are printed values, of other models and texts: compare which way "
             "stands where, not the numbers",
             _recipe(result),

@@ -304,10 +304,12 @@ def test_a_head_as_wide_as_its_vocabulary_transmits_all() -> None:
 
 def test_one_with_columns_that_depend_on_each_other_does_not() -> None:
     one = model()
-    whole = replace(one.bottleneck, width=ROWS, line=0.0, destroyed=0.2)
+    whole = replace(one.bottleneck, width=ROWS, rank=ROWS // 2, line=0.0, destroyed=0.2)
     said = chart.headline(replace(report(), models={"wide": replace(one, bottleneck=whole)}))
     assert "does not transmit r = 0.200" in said
     assert "less than that" in said
+    assert f"{ROWS // 2:,} are independent, which alone would give 0.707." in said
+    assert "independent" not in chart.headline(report())
 
 
 @pytest.mark.parametrize("made", EVERY)

@@ -133,6 +133,12 @@ def test_copies_that_have_the_same_logits_are_told_in_the_caption() -> None:
     assert "same logits" not in told
 
 
+def test_that_a_factorised_head_is_trained_in_another_way_is_told_where_there_is_one() -> None:
+    said = "trained as two matrices"
+    assert said in chart.excess_caption(sample.ranks())
+    assert said not in chart.excess_caption(sample.ranks(ways=("full", "backward")))
+
+
 def test_failed_runs_are_told_once_a_reason() -> None:
     assert chart.cautions(sample.every_state()) == [f"1 of 18 runs failed: {sample.REASON}"]
     assert chart.cautions(sample.ranks()) == []
