@@ -93,7 +93,8 @@ class _Followed:
         self._products = products if self._moves else products[None]
         self._similarity = cosines(self._products)
         self._measured: list[dict[str, Vector]] = []
-        self._seen: list[tuple[Vector, Vector]] = []
+        self._seen: list[Vector] = []
+        self._points: list[Vector] = []
 
     def add(self, embedding: Vector, first: int, progress: Progress) -> None:
         """Steps (s, A, A) from number `first` on."""
@@ -107,20 +108,28 @@ class _Followed:
             )
             names = ("held_out", "in_sample", "beyond", "floor")
             found |= {name: getattr(probed, name) for name in names}
-            self._seen.append((probed.similarity, probed.products))
+            self._seen.append(probed.similarity)
+            self._place(probed.products)
         else:
             chance = [permuted(one, (self._probe.get("seed", 0), first + at))
                       for at, one in enumerate(embedding)]  # fmt: skip
             found["floor"] = pairs_pearson(np.stack(chance), here)
+            if self._moves:
+                self._place(self._products[first : first + len(embedding)])
+            elif not self._points:  # one for all steps
+                self._place(self._products)
         self._measured.append(found)
+
+    def _place(self, products: Vector) -> None:
+        """Points of further steps, turned to agree with those before."""
+        last = self._points[-1][-1] if self._points else None
+        self._points.append(principal_points(products, last)[0])
 
     def result(self, matrix: str) -> SignatureTrack:
         """Of all steps so far."""
         by_step = {k: np.concatenate([m[k] for m in self._measured]) for k in self._measured[0]}
-        similarity, products = self._similarity, self._products
-        if self._probed:
-            similarity, products = (np.concatenate(part) for part in zip(*self._seen, strict=True))
-        points, _ = principal_points(products)
+        similarity = np.concatenate(self._seen) if self._probed else self._similarity
+        points = np.concatenate(self._points)
         return SignatureTrack(
             self._name, matrix, by_step, similarity.astype(np.float16), points.astype(np.float32),
             is_constant(similarity),
