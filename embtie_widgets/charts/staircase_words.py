@@ -92,6 +92,8 @@ def _course(result: StaircaseReport, track: SignatureTrack, run: StaircaseRun) -
     how = {"held_out": ", held out,", "fit": ", by 1 − MSE since it does not vary,"}
     said = how.get(measure_of(track), "")
     where = called_step(result, run, best)
+    if values[best] <= 0:
+        return f"{name}{said} at no step ({number(values[best])} at most)"
     if best == len(values) - 1:
         return f"{name}{said} up to {number(last)} at the end"
     then = "then down to " if values[best] - last >= _FALL else ""
@@ -136,9 +138,10 @@ def _beware(result: StaircaseReport) -> Iterator[str]:
     constant = sorted({signature_words(t.signature) for t in tracks if t.constant})
     if constant:
         names = " and ".join(constant)
+        verb, it = ("are", "them") if len(constant) > 1 else ("is", "it")
         yield (
-            f"{names[0].upper()}{names[1:]} is the same for every pair of anchors: no correlation "
-            "with it is defined, and 1 − MSE is shown instead, which falls as embeddings learn to "
+            f"{names[0].upper()}{names[1:]} {verb} the same for every pair of anchors: no "
+            f"correlation with {it} is defined, and 1 − MSE is shown instead, which falls as embeddings learn to "
             "tell anchors apart."
         )
     if any("in_sample" in track.by_step for track in tracks):

@@ -14,6 +14,8 @@ _CONTEXTS, _DIRECTIONS, _PER_FOLD = 32, 64, 3
 # Its products are small, and pass over each number so often as this many multiply-adds would take.
 _SMALL = 10.0
 _SAVED = 20  # checkpoints of a training, about
+# Ranks of all pairs and principal components, of a matrix and a signature; what is kept of them.
+_PAIR_SECONDS, _PAIR_BYTES = 7e-7, 4
 
 
 def estimate_signatures(request: SignaturesRequest) -> Estimate | None:
@@ -21,10 +23,10 @@ def estimate_signatures(request: SignaturesRequest) -> Estimate | None:
     here, and for a run that somebody else writes."""
     if request.source == "train":
         work = training_work(request, tied=1, untied=1)
-        return _sum(experience.estimate(work), _probes(request, 3 * _SAVED))
+        return _sum(experience.estimate(work), _compared(request, 3 * _SAVED))
     if request.source == "model" and all(model.ref in _BUNDLED for model in request.models):
         count = len(request.revisions) or min(request.count + 1, _BUNDLED_CHECKPOINTS)
-        return _sum(_TEXT, _probes(request, 2 * len(request.models) * count))
+        return _sum(_TEXT, _compared(request, 2 * len(request.models) * count))
     return None
 
 
@@ -32,7 +34,7 @@ def probe_work(request: SignaturesRequest, matrices: int) -> Work | None:
     """Fitting the probes of so many matrices; None without context."""
     if not request.context:
         return None
-    anchors = len(request.chosen) or request.anchors
+    anchors = _anchors(request)
     numbers = anchors * _DIRECTIONS
     once = _SMALL * 4.0 * numbers * (_CONTEXTS + anchors)
     fits = (1 + _PER_FOLD * request.folds) * request.probe_steps * len(request.directions)
@@ -44,8 +46,16 @@ def probe_work(request: SignaturesRequest, matrices: int) -> Work | None:
     )
 
 
-def _probes(request: SignaturesRequest, matrices: int) -> Estimate:
-    return experience.estimate(probe_work(request, matrices)) or Estimate(0.0, 0)
+def _anchors(request: SignaturesRequest) -> int:
+    return len(request.chosen) or request.anchors
+
+
+def _compared(request: SignaturesRequest, matrices: int) -> Estimate:
+    """All pairs of anchors, and the probes."""
+    pairs = matrices * len(request.directions) * _anchors(request) ** 2
+    known = Estimate(_PAIR_SECONDS * pairs, _PAIR_BYTES * pairs)
+    work = probe_work(request, matrices)
+    return known if work is None else _sum(experience.estimate(work), known) or known
 
 
 def _sum(one: Estimate | None, other: Estimate) -> Estimate | None:

@@ -130,7 +130,8 @@ class _Followed:
         by_step = {k: np.concatenate([m[k] for m in self._measured]) for k in self._measured[0]}
         similarity = np.concatenate(self._seen) if self._probed else self._similarity
         points = np.concatenate(self._points)
+        judged = np.isfinite(by_step.get("held_out", np.nan)).any()  # by probes of the folds
         return SignatureTrack(
             self._name, matrix, by_step, similarity.astype(np.float16), points.astype(np.float32),
-            is_constant(similarity),
+            is_constant(similarity) and not judged,
         )  # fmt: skip

@@ -322,3 +322,20 @@ def test_a_result_without_any_correlation_says_why() -> None:
 
 def test_a_number_that_rounds_to_zero_has_no_sign() -> None:
     assert [chart.number(value) for value in (-0.001, -0.0, -0.006)] == ["0.00", "0.00", "−0.01"]
+
+
+def test_a_signature_that_is_never_followed_is_not_said_to_be() -> None:
+    one = sample.toy().runs["feed-forward"]
+    below = {name: -np.abs(values) - 0.2 for name, values in one.tracks[0].by_step.items()}
+    result = replace(
+        sample.toy(),
+        runs={"feed-forward": replace(one, tracks=(replace(one.tracks[0], by_step=below),))},
+    )
+    assert "agrees with order 0 at no step (−0.2" in chart.headline(result)
+
+
+def test_signatures_that_do_not_vary_are_told_in_one_sentence() -> None:
+    one = sample.toy().runs["feed-forward"]
+    alike = tuple(replace(track, constant=True) for track in one.tracks)
+    result = replace(sample.toy(), runs={"feed-forward": replace(one, tracks=alike)})
+    assert chart.cautions(result)[0].startswith("Order 0 and order 1 are the same for every pair")

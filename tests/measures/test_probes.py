@@ -208,3 +208,13 @@ def test_a_single_anchor_is_followed_without_pairs() -> None:
     assert matrix.variance.shape == (2, 2)
     assert tracks[0].constant
     assert np.isnan(tracks[0].by_step["held_out"]).all()
+
+
+def test_an_order_that_folds_can_judge_is_not_called_constant() -> None:
+    """Of a modular sum all ones, the best probe on all pairs here, make all rows alike."""
+    pairs_of_six = np.array(list(product(range(6), repeat=2)))
+    one = signature(pairs_of_six, pairs_of_six.sum(1) % 6, 1)
+    rows = np.random.default_rng(8).standard_normal((1, 6, 8))
+    _, (followed,) = track("embedding", rows, {"order 1": one}, steps=1)
+    assert np.isfinite(followed.by_step["held_out"]).any()
+    assert not followed.constant
