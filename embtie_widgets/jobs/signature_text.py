@@ -130,19 +130,20 @@ def _of_kind(kind: str, text: Text) -> Vector:
 
 
 def _chosen(wanted: tuple[str, ...], text: Text, eligible: Vector) -> tuple[Vector, list[str]]:
-    """By their text, as it is or as it is shown."""
+    """By their text, as it is or as it is shown, else as a word after a space."""
     row_of: dict[str, int] = {}
     for row, key in enumerate(text.rows.tokens):
         if key is not None:
             row_of.setdefault(display_token(key, limit=0), row)
             row_of[key.decode(errors="replace")] = row
-    unknown = [name for name in wanted if name not in row_of]
+    found = {name: row_of.get(name, row_of.get(f" {name}")) for name in wanted}
+    unknown = [name for name, row in found.items() if row is None]
     if unknown:
         raise EmbtieError(
             f"No token is {short(unknown[0])}.",
             "Give tokens as they are shown, a space before a word as '␣'.",
         )
-    rows = list(dict.fromkeys(row_of[name] for name in wanted))
+    rows = list(dict.fromkeys(row for row in found.values() if row is not None))
     seldom = [row for row in rows if not eligible[row]]
     notes = [
         f"{display_token(text.rows.tokens[row])} is left out: compared are {RULE}."

@@ -121,7 +121,8 @@ class SignaturesPanel(Panel):
                 continuous_update=False,
                 rows=2,
             ),
-            "Tokens by their text with commas between them; they go before the number",
+            "Tokens by their text with commas between them, a word also without the space before "
+            "it; they go before the number",
         ).add_class("ep-text")
         self.kind_of = labelled(
             w.Dropdown(

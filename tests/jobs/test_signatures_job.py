@@ -150,6 +150,18 @@ def test_chosen_tokens_are_found_by_their_text_and_what_is_seldom_is_told() -> N
     assert len(found.notes) == 1
 
 
+def test_a_word_that_is_a_token_only_after_a_space_is_found_without_it() -> None:
+    text = signature_text.read_text(SignaturesRequest(**SMALL), "nano-tied", 4096)
+    known = {key.decode(errors="replace") for key in text.rows.tokens if key is not None}
+    often = np.argsort(-np.asarray(text.rows.counts))[:300]
+    words = [text.rows.tokens[row].decode(errors="replace") for row in often]
+    words = [word[1:] for word in words if word[0] == " " and word[1:].isalpha()]
+    bare = [word for word in words if word not in known][:3]
+    assert len(bare) == 3
+    asked = SignaturesRequest(model="nano-tied", chosen=tuple(bare), **SMALL)
+    assert signature_text.anchors_of(asked, text, []).names == tuple(f"␣{word}" for word in bare)
+
+
 def test_only_tokens_of_a_kind_are_compared() -> None:
     text = signature_text.read_text(SignaturesRequest(**SMALL), "nano-tied", 4096)
     asked = SignaturesRequest(kind_of="word start", **SMALL)
