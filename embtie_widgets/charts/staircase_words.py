@@ -24,6 +24,7 @@ from embtie_widgets.results.staircase import SignatureTrack, StaircaseReport, St
 
 _FALL = 0.1  # a correlation that ends so far below its highest value has fallen
 _HIGH = 0.5  # from here on a matrix is said to follow a signature
+_LOUD = 0.4  # from here on readers are told how far chance comes
 _RISE = 0.9  # of its highest value: from there on a correlation has risen
 _MEASURES = {
     "pearson": "Pearson correlation over pairs of anchors",
@@ -141,8 +142,8 @@ def _beware(result: StaircaseReport) -> Iterator[str]:
         verb, it = ("are", "them") if len(constant) > 1 else ("is", "it")
         yield (
             f"{names[0].upper()}{names[1:]} {verb} the same for every pair of anchors: no "
-            f"correlation with {it} is defined, and 1 − MSE is shown instead, which falls as embeddings learn to "
-            "tell anchors apart."
+            f"correlation with {it} is defined, and 1 − MSE is shown instead, which falls as "
+            "embeddings learn to tell anchors apart."
         )
     if any("in_sample" in track.by_step for track in tracks):
         yield (
@@ -156,9 +157,20 @@ def _beware(result: StaircaseReport) -> Iterator[str]:
             f"{' and '.join(sorted(unknown))} has no held-out value: there are too few pairs of "
             "anchors to leave some out, or all are alike."
         )
+    chance = max(map(_chance, tracks), default=0.0)
+    if chance >= _LOUD:
+        yield (
+            f"With {len(result.anchors):,} anchors, chance alone comes to {number(chance)} at some "
+            "step: a correlation below that says little."
+        )
     diverged = [name for name, run in result.runs.items() if run.about.get("diverged")]
     if diverged:
         yield f"{' and '.join(diverged)}: the loss was no longer finite, and training ended there."
+
+
+def _chance(track: SignatureTrack) -> float:
+    values = np.abs(values_of(track, "floor"))
+    return float(values[np.isfinite(values)].max(initial=0))
 
 
 def _never_held_out(track: SignatureTrack) -> bool:

@@ -339,3 +339,17 @@ def test_signatures_that_do_not_vary_are_told_in_one_sentence() -> None:
     alike = tuple(replace(track, constant=True) for track in one.tracks)
     result = replace(sample.toy(), runs={"feed-forward": replace(one, tracks=alike)})
     assert chart.cautions(result)[0].startswith("Order 0 and order 1 are the same for every pair")
+
+
+def test_readers_are_told_where_chance_comes_far() -> None:
+    one = sample.toy().runs["feed-forward"]
+
+    def told(floor: float) -> str:
+        values = np.zeros(len(one.steps))
+        values[3] = floor
+        tracks = tuple(replace(t, by_step={**t.by_step, "floor": values}) for t in one.tracks)
+        result = replace(sample.toy(), runs={"feed-forward": replace(one, tracks=tracks)})
+        return " ".join(chart.cautions(result))
+
+    assert "20 anchors, chance alone comes to 0.55" in told(-0.55)
+    assert "chance alone" not in told(0.2)
