@@ -1,6 +1,7 @@
 """The probe of a signature's context: which mixture of context tokens makes the similarity of the
 signature that of the embeddings, and whether that holds for pairs it has not seen."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ _LEAST = 3  # pairs in a fold
 # So many numbers of the widest array at once, and so many steps between two words to the caller.
 _AT_ONCE, _BREATH = 2**23, 20
 Tensor = torch.Tensor
+Within = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def fit_probe(
     """
     targets = np.asarray(similarity, np.float64)
     targets = targets[None] if targets.ndim == 2 else targets
-    values, basis, ones = _flat(np.asarray(signature, np.float64))
+    values, beyond, ones = _flat(np.asarray(signature, np.float64))
     rng = np.random.default_rng(seed)
     masks = _folds(len(values), folds, hold_out, rng)
     everything = np.triu(np.ones((len(values), len(values)), bool), 1)
@@ -79,7 +81,7 @@ def fit_probe(
     fits = {
         "in_sample": (targets, [everything], ones, None),
         "held_out": (targets, [m[0] for m in masks], ones, None),
-        "beyond": (targets, [m[0] for m in masks], None, basis),
+        "beyond": (targets, [m[0] for m in masks], None, beyond),
         "floor": (shuffled, [m[0] for m in masks], ones, None),
     }
     seen = {}
@@ -109,30 +111,35 @@ def permuted(similarity: Vector, seed: tuple[int, ...]) -> Vector:
     return np.asarray(similarity[order][:, order])
 
 
-def _flat(signature: Vector) -> tuple[Vector, Vector | None, Vector]:
-    """As (A, labels, k); what spans the probes beyond the order below (k, k'); and all ones.
+def _flat(signature: Vector) -> tuple[Vector, Within, Vector]:
+    """As (A, labels, k); what keeps probes (b, k) beyond the order below; and all ones.
 
     Order 2 is symmetric in its contexts, so each unordered pair of them has one number.
     """
     count = signature.shape[-1]
     if signature.ndim == 3:
         # The same numbers for all contexts: v is orthogonal to it where its mean is 0.
-        return signature, np.eye(count) - 1 / count, np.ones(count)
+        centring = torch.from_numpy(np.eye(count) - 1 / count).float()
+        return signature, lambda v: v @ centring, np.ones(count)
     upper = np.triu_indices(count)
     weight = np.where(upper[0] == upper[1], 1.0, 2.0)
     values = signature[:, :, upper[0], upper[1]] * weight
     return values, _doubly_centred(upper, count), np.ones(len(weight))
 
 
-def _doubly_centred(upper: tuple[Vector, Vector], count: int) -> Vector:
-    """The map (k, k) from the upper triangle of a symmetric matrix to that of it centred in rows
-    and columns."""
-    k = len(upper[0])
-    full = np.zeros((k, count, count))
-    full[np.arange(k), upper[0], upper[1]] = full[np.arange(k), upper[1], upper[0]] = 1
-    full -= full.mean(1, keepdims=True)
-    full -= full.mean(2, keepdims=True)
-    return np.asarray(full[:, upper[0], upper[1]])
+def _doubly_centred(upper: tuple[Vector, Vector], count: int) -> Within:
+    """From upper triangles (b, k) of symmetric matrices to those of them centred in rows and
+    columns; as a matrix (k, k) it would outgrow the memory."""
+    row, column = (torch.from_numpy(one) for one in upper)
+
+    def centred(v: Tensor) -> Tensor:
+        full = v.new_empty(len(v), count, count)
+        full[:, row, column] = full[:, column, row] = v
+        full -= full.mean(1, keepdim=True)
+        full -= full.mean(2, keepdim=True)
+        return full[:, row, column]
+
+    return centred
 
 
 def _folds(
@@ -164,7 +171,7 @@ def _fitted(
     masks: list[Vector],
     start: Vector,
     other: Vector | None,
-    within: Vector | None,
+    within: Within | None,
     steps: int,
     progress: Progress,
 ) -> Vector:
@@ -191,13 +198,13 @@ class _Fit:
     """Many probes at once, each with its own target and pairs."""
 
     def __init__(
-        self, values: Vector, targets: Vector, masks: Vector, within: Vector | None
+        self, values: Vector, targets: Vector, masks: Vector, within: Within | None
     ) -> None:
         self._shape = values.shape[:2]
         scale = np.abs(values).max() or 1.0
         flat = (values / scale).reshape(-1, values.shape[-1])
         self._flat = torch.from_numpy(flat).float().contiguous()
-        self._within = None if within is None else torch.from_numpy(within).float()
+        self._within = within
         known = torch.from_numpy(masks & np.isfinite(targets))
         self._mask = known.float()
         self._count = self._mask.sum((1, 2), keepdim=True).clamp_min(1)
@@ -225,7 +232,7 @@ class _Fit:
         return np.asarray(best.double().numpy())
 
     def _inside(self, v: Tensor) -> Tensor:
-        return v if self._within is None else v @ self._within
+        return v if self._within is None else self._within(v)
 
     def _slope(self, v: Tensor) -> tuple[Tensor, Tensor]:
         """Pearson correlation of each probe (b,), and its gradient (b, k)."""

@@ -1,5 +1,6 @@
 """Probes of a signature's context, by laws that hold whatever the numbers are."""
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -125,16 +126,18 @@ def test_a_probe_of_order_2_sees_what_a_matrix_over_pairs_sees() -> None:
 
 
 def test_beyond_order_1_no_sum_of_two_probes_of_order_1_is_left() -> None:
-    _, basis, _ = probes._flat(np.zeros((2, 2, 4, 4)))
+    _, within, _ = probes._flat(np.zeros((2, 2, 4, 4)))
     matrix = RNG.standard_normal((4, 4))
     matrix += matrix.T
     left = np.zeros((4, 4))
-    left[np.triu_indices(4)] = matrix[np.triu_indices(4)] @ basis
+    upper = torch.from_numpy(matrix[np.triu_indices(4)])
+    left[np.triu_indices(4)] = within(upper[None])[0].numpy()
     left = left + np.triu(left, 1).T
     np.testing.assert_allclose(left.sum(0), 0, atol=1e-12)
     single = RNG.standard_normal(4)
     additive = single[:, None] + single
-    np.testing.assert_allclose(additive[np.triu_indices(4)] @ basis, 0, atol=1e-12)
+    sums = torch.from_numpy(additive[np.triu_indices(4)])
+    np.testing.assert_allclose(within(sums[None])[0].numpy(), 0, atol=1e-12)
 
 
 def test_work_can_be_called_off_between_steps_of_a_fit() -> None:
@@ -218,3 +221,13 @@ def test_an_order_that_folds_can_judge_is_not_called_constant() -> None:
     _, (followed,) = track("embedding", rows, {"order 1": one}, steps=1)
     assert np.isfinite(followed.by_step["held_out"]).any()
     assert not followed.constant
+
+
+def test_order_2_of_many_tokens_needs_no_table_of_pairs_by_pairs() -> None:
+    tracemalloc.start()
+    values = RNG.random((4, 2, 120, 120))
+    found = fit_probe(values + values.transpose(0, 1, 3, 2), np.eye(4)[None], steps=1, folds=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.numbers == 120 * 121 // 2
+    assert peak < 60e6
