@@ -5,11 +5,12 @@ All was measured on the CPU in float32, with seed 0 where no other is named.
 Ranks, of a head of 512 rows and width 64, two layers, rate 0.003, weight decay 0.1.  After 1,500
 steps of 256 tokens the full head had a loss of 3.553 on text held out; above it were factorised
 heads by 0.144 at rank 16 and 0.562 at rank 4, the backward restriction by 0.096 and 0.534, the cut
-head update by 1.492; a factorised head of all 64 ranks ended 0.030 below.  After 300
-steps of 1,024 tokens, 1,024 rows, from a full loss of 4.442: factorised 0.182 and 0.491, backward
-0.299 and 0.580: early in a training the way back counts for more than what the head can say.  Of the gradient's length 0.934 is not transmitted at the start and
-0.904 at the end with the full head, 0.930 and 0.920 with the way back restricted to 4 and 16.  The
-directions that the restriction keeps are those of the head's longest rows; others were not tried.
+head update by 1.492; a factorised head of all 64 ranks ended 0.030 below.  After 300 steps of 1,024
+tokens, 1,024 rows, from a full loss of 4.442: factorised 0.182 and 0.491, backward 0.299 and 0.580:
+early in a training the way back counts for more than what the head can say.  Of the gradient's
+length 0.934 is not transmitted at the start and 0.904 at the end with the full head, 0.930 and
+0.920 with the way back restricted to 4 and 16.  The directions that the restriction keeps are those
+of the head's longest rows; others were not tried.
 
 SpamLang.  One layer, width 32, 256 symbols, 300 steps.  After 80,000 positions, by length 1, 4, 16
 and 64, so 313, 78, 20 and 4.9 draws of each symbol: 100, 100, 99 and 34 % of predictions right at a
