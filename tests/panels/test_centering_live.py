@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from embtie_widgets.jobs import training_runs
+from embtie_widgets.jobs import cells, training_runs
 from embtie_widgets.panels.centering import CenteringPanel
 from embtie_widgets.requests import CenteringRequest
 from tests.jobs.trainings import small
 from tests.panels.live import stopped_while_growing
 
-STEPS = 20
+STEPS = 60
 
 
 @pytest.fixture
@@ -20,6 +20,7 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CenteringReques
     monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(training_runs, "_PICTURE_SECONDS", 0.0)
     monkeypatch.setattr(training_runs, "_WORTH", 0)
+    monkeypatch.setattr(cells, "_TOLD_SECONDS", 0.0)
     return CenteringRequest(
         **small(tmp_path),
         steps=STEPS,

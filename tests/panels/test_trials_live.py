@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from embtie_widgets.jobs import training_runs
+from embtie_widgets.jobs import cells, training_runs
 from embtie_widgets.panels.trials import BottleneckTrialsPanel
 from embtie_widgets.requests import BottleneckTrialsRequest
 from tests.jobs.trainings import small
@@ -17,8 +17,9 @@ def test_runs_are_drawn_kept_on_cancel_and_go_on_to_their_excess(
     monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(training_runs, "_PICTURE_SECONDS", 0.0)
     monkeypatch.setattr(training_runs, "_WORTH", 0)
+    monkeypatch.setattr(cells, "_TOLD_SECONDS", 0.0)
     request = BottleneckTrialsRequest(
-        **small(tmp_path), steps=16, ways=("full", "backward"), ranks=(2, 4)
+        **small(tmp_path), steps=60, ways=("full", "backward"), ranks=(2, 4)
     )
     panel = BottleneckTrialsPanel(request, parts={"estimate": lambda _: None})
 
