@@ -61,13 +61,13 @@ def _beside_text(result: StaircaseReport) -> str:
                 who = f"{matrix_words(track.matrix)} of {name}"
                 found.setdefault(track.signature, []).append((float(values[-1]), who))
     said = [
-        f"{signature_words(signature)} is in "
+        f"{signature_words(signature)} agrees {'best ' if len(known) > 1 else ''}with "
         + ", ".join(f"{who} ({number(value)})" for value, who in sorted(known, reverse=True))
         for signature, known in found.items()
     ]
     if not said:
         return "No signature of these tokens varies, so that no correlation is defined."
-    return f"At the last step, {'; '.join(said)}; in brackets the correlation over pairs."
+    return f"At the last step, {'; '.join(said)}. In brackets: correlation over pairs of tokens."
 
 
 def _story(result: StaircaseReport, name: str, run: StaircaseRun) -> str:
@@ -103,11 +103,15 @@ def _course(result: StaircaseReport, track: SignatureTrack, run: StaircaseRun) -
 
 
 def _order_of(result: StaircaseReport, tracks: list[SignatureTrack], run: StaircaseRun) -> str:
-    """Which order was followed first, where several were and the steps tell."""
+    """Which order was followed first, where several were and the steps tell.
+
+    Of a fitted order what it adds counts: a probe of all ones repeats the order below.
+    """
     risen = {}
     for track in tracks:
-        values = values_of(track)
-        if measure_of(track) != "fit" and np.nanmax(values) >= _HIGH:
+        values = values_of(track, "beyond" if "beyond" in track.by_step else "")
+        known = np.isfinite(values).any()
+        if measure_of(track) != "fit" and known and np.nanmax(values) >= _HIGH:
             risen[track.signature] = int(
                 steps_of(run)[np.flatnonzero(values >= _RISE * np.nanmax(values))[0]]
             )
@@ -187,7 +191,7 @@ def curves_caption(result: StaircaseReport, view: View = USUAL) -> str:
     facts = [
         f"{len(result.anchors):,} anchors",
         _on_task(result),
-        "solid: " + ", or ".join(said) if said else "",
+        "with marks: " + ", or ".join(said) if said else "",
         _beside(result),
         _probe(result),
     ]
@@ -237,6 +241,7 @@ def maps_caption(result: StaircaseReport, view: View = USUAL) -> str:
         "cosine of raw rows of two anchors, beside that of their signatures, nothing centred",
         _seen_by_probe(shown),
         _how_many(result, shown),
+        "after a signature's name how well it is followed, as in the curves",
         "anchors by likeness of their signatures" if view.arrange == "alike" else "",
         "colours from the least to the largest cosine of each map at any step"
         if view.spread

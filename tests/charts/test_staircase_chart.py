@@ -219,6 +219,26 @@ def test_the_headline_says_when_each_order_was_followed() -> None:
     assert "agrees with order 0" in said
 
 
+@pytest.mark.parametrize(("adds", "told"), [(1.0, True), (0.0, False)])
+def test_an_order_counts_as_followed_by_what_it_adds_to_the_one_below(
+    adds: float, told: bool
+) -> None:
+    result = sample.toy()
+    (run,) = result.runs.values()
+    steps = np.linspace(0.1, 0.9, len(run.steps))
+    tracks = tuple(
+        replace(
+            track,
+            by_step=track.by_step
+            | {"pearson": steps**2}
+            | ({"held_out": steps, "beyond": adds * steps} if "beyond" in track.by_step else {}),
+        )
+        for track in run.tracks
+    )
+    said = chart.headline(replace(result, runs={"feed-forward": replace(run, tracks=tracks)}))
+    assert ("came first" in said or "was followed before" in said) == told
+
+
 def test_of_language_models_the_matrix_that_agrees_best_is_named_first() -> None:
     result = sample.text()
     last = {
@@ -229,7 +249,7 @@ def test_of_language_models_the_matrix_that_agrees_best_is_named_first() -> None
     }
     name, matrix = max(last, key=lambda key: last[key])
     said = chart.headline(result)
-    assert f"what follows is in {chart.matrix_words(matrix)} of {name}" in said
+    assert f"what follows agrees best with {chart.matrix_words(matrix)} of {name}" in said
     assert said.index("what follows") < said.index("what stands before")
 
 
