@@ -59,7 +59,7 @@ def _on_ranks(result: BottleneckReport) -> str:
 def _against(found: dict[str, Ratio]) -> str:
     """On which side of the line, for all models together where they agree."""
     lines = list(dict.fromkeys(f"{one.line:.3f}" for one in found.values()))
-    counted = "Counting dimensions alone would give"
+    counted = "By counting dimensions alone it would be"
     sides = {name: side(one) for name, one in found.items()}
     if len(set(sides.values())) == 1:
         whose = "it transmits" if len(found) == 1 else "they transmit"
@@ -72,8 +72,8 @@ def side(one: Ratio) -> str:
     """Whether more or less is transmitted than of a direction without preference."""
     gap = one.destroyed - one.line
     if abs(gap) < _ALIKE:
-        return "as much as that"
-    return "more than that" if gap < 0 else "less than that"
+        return "as much as counting says"
+    return "more than counting says" if gap < 0 else "less than counting says"
 
 
 def asides(result: BottleneckReport) -> list[str]:

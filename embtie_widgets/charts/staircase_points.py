@@ -32,6 +32,7 @@ _COLORS = [[0, "#4668d9"], [0.33, "#149c94"], [0.66, "#c2931b"], [1, "#dd5a3c"]]
 _NAMED = 40  # anchors that are named where none is chosen
 _DIM = 0.22
 _AIR = 0.18
+_LETTER = 0.028, 0.055  # width and height of a letter as shares of a picture of 250 pixels
 
 
 def spec(result: StaircaseReport | None, view: View = USUAL) -> dict[str, Any]:
@@ -91,12 +92,28 @@ def _drawn(result: StaircaseReport, shown: Look, view: View, clouds: list[Vector
     ordered = numbers(result, shown.matrix)[kept]
     traces: list[_Trace] = []
     for i, cloud in enumerate(clouds):
+        named = written if lit.any() else _apart(cloud, written)
         axes = {"xaxis": f"x{suffix(i)}", "yaxis": f"y{suffix(i)}"}
         traces += [
             axes | _thread(cloud, ordered),
-            axes | _points(cloud, labels, written, hue, lit),
+            axes | _points(cloud, labels, named, hue, lit),
         ]
     return traces
+
+
+def _apart(cloud: Vector, written: list[str]) -> list[str]:
+    """The names that do not lie on one before them, in a picture of the smallest usual size."""
+    x, y = _ranges(cloud)
+    high = _LETTER[1] * (y[1] - y[0])
+    taken: list[tuple[float, float, float]] = []
+    kept = []
+    for (across, up), name in zip(cloud.tolist(), written, strict=True):
+        half = _LETTER[0] * (x[1] - x[0]) * len(name) / 2
+        free = all(abs(across - a) > half + b or abs(up - u) > high for a, u, b in taken)
+        kept.append(name if free else "")
+        if name and free:
+            taken.append((across, up, half))
+    return kept
 
 
 def _hues(shown: Look, view: View) -> Vector:

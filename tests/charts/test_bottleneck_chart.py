@@ -282,7 +282,12 @@ def test_the_parts_of_the_gradient_can_be_told_apart_in_both_themes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "words"), [(-0.01, "more than that"), (0.01, "less than that"), (0, "as much as that")]
+    ("by", "words"),
+    [
+        (-0.01, "more than counting says"),
+        (0.01, "less than counting says"),
+        (0, "as much as counting says"),
+    ],
 )
 def test_the_headline_says_on_which_side_of_the_line(by: float, words: str) -> None:
     assert words in chart.headline(shifted(by))
@@ -292,7 +297,9 @@ def test_the_headline_says_on_which_side_of_the_line(by: float, words: str) -> N
 def test_two_models_on_both_sides_of_the_line_are_told_apart() -> None:
     far = shifted(0.01).models["mine"]
     said = chart.headline(replace(report(), models={"near": model(), "far": far}))
-    assert "near transmits more than that and far transmits less than that" in said
+    assert (
+        "near transmits more than counting says and far transmits less than counting says" in said
+    )
 
 
 def test_a_head_as_wide_as_its_vocabulary_transmits_all() -> None:
@@ -307,7 +314,7 @@ def test_one_with_columns_that_depend_on_each_other_does_not() -> None:
     whole = replace(one.bottleneck, width=ROWS, rank=ROWS // 2, line=0.0, destroyed=0.2)
     said = chart.headline(replace(report(), models={"wide": replace(one, bottleneck=whole)}))
     assert "does not transmit r = 0.200" in said
-    assert "less than that" in said
+    assert "less than counting says" in said
     assert f"{ROWS // 2:,} are independent, which alone would give 0.707." in said
     assert "independent" not in chart.headline(report())
 

@@ -146,6 +146,17 @@ def test_a_point_that_is_clicked_is_its_anchor() -> None:
     assert chart.anchor_at(result, View(), 0, (4,)) is None
 
 
+def test_names_of_points_do_not_lie_on_each_other() -> None:
+    whole = sample.toy()
+    run = whole.runs["feed-forward"]
+    heap = np.zeros_like(run.matrices["embedding"].points)
+    heap[:, 0] = 1
+    run.matrices["embedding"] = replace(run.matrices["embedding"], points=heap)
+    named = [name for name in chart.points(whole)["data"][1]["text"] if name]
+    assert named == ["1", "2"]
+    assert all(chart.points(whole, View(lit=(3, 4)))["data"][1]["text"][i] for i in (3, 4))
+
+
 def test_a_matrix_of_labels_has_names_of_its_own() -> None:
     result = sample.toy()
     run = result.runs["feed-forward"]
