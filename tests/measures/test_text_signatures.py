@@ -8,7 +8,7 @@ import pytest
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.measures.signatures import gram
-from embtie_widgets.measures.text_signatures import beside, beside_with
+from embtie_widgets.measures.text_signatures import MOST_CONTEXTS, beside, beside_with
 
 ROWS, CONTEXT = 9, 3
 TEXT = np.random.default_rng(0).integers(0, 7, 400)
@@ -69,7 +69,7 @@ def test_few_directions_hold_most_and_say_how_much() -> None:
     whole = beside_with(text, anchors, 40, 4, directions=39)
     cut = beside_with(text, anchors, 40, 4, directions=20)
     assert whole.share == 1
-    assert cut.signature.values.shape == (40, 20, 40)
+    assert cut.signature.values.shape == (40, 20, MOST_CONTEXTS)
     kept = np.square(cut.signature.values).sum() / np.square(whole.signature.values).sum()
     assert cut.share == pytest.approx(kept)
     assert 0.5 < cut.share < 1
