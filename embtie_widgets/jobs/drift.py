@@ -18,14 +18,17 @@ from embtie_widgets.jobs.model_series import ModelSeries, named
 from embtie_widgets.jobs.recorded import recorded_drift, recorded_path
 from embtie_widgets.jobs.training_cost import training_work
 from embtie_widgets.jobs.training_plan import TIED, UNTIED, Plan, open_plan
-from embtie_widgets.jobs.training_rows import rows_of_run
+from embtie_widgets.jobs.training_rows import Rows, rows_of_run
 from embtie_widgets.jobs.training_runs import Pictures
+from embtie_widgets.jobs.twins import how_far
 from embtie_widgets.measures.drift import DriftMeter
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import DriftRequest, ModelRef
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.requests.mapping import columns_of
+from embtie_widgets.results.checkpoints import Checkpoint
 from embtie_widgets.results.drift import DriftReport
+from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.permission import run_path
 from embtie_widgets.sources.series import is_remote
 from embtie_widgets.training.run_store import RunStore
@@ -73,29 +76,19 @@ def _series(
 ) -> None:
     """One model, checkpoint by checkpoint; those that cannot be read are left out and told."""
     meter: DriftMeter | None = None
-    why: list[str] = []
+    rows: Rows | None = None
     show = Pictures(progress, growing.report)
     series = ModelSeries(name, model, request.revisions, request.count, notes=growing.notes)
-    for at, loaded in series.loaded(progress):
-        try:
-            if isinstance(loaded, EmbtieError):
-                raise loaded
-            if meter is None:
-                meter, rows = meter_of(loaded), rows_of_loaded(loaded)
-            meter.add(at, loaded.input, loaded.output, loaded.hashes, progress)
-        except Interrupted:
-            raise
-        except EmbtieError as error:
-            why.append(error.message)
-            growing.notes.append(f"{name}: {at.name} was left out: {error.message}")
-        else:
-            growing.take(name, meter.result(), rows)
-            show(f"{len(meter):,} checkpoints of {name}")
-    if meter is None or not len(meter):
-        raise EmbtieError(
-            f"None of the checkpoints of '{name}' could be read: {why[0]}",
-            "Check the names of the revisions.",
-        )
+
+    def take(at: Checkpoint, loaded: Loaded) -> None:
+        nonlocal meter, rows
+        if meter is None:
+            meter, rows = meter_of(loaded), rows_of_loaded(loaded)
+        meter.add(at, loaded.input, loaded.output, loaded.hashes, progress)
+        growing.take(name, meter.result(), rows)
+        show(f"{len(meter):,} checkpoints of {name}")
+
+    series.follow(take, progress)
 
 
 # Twins that are trained here.
@@ -145,18 +138,12 @@ class _Twins:
         def grown(store: RunStore) -> None:
             if meter.take(store):
                 self._growing.take(name, meter.result())
-                show(_how_far(store))
+                show(how_far(store))
 
         store = self._plan.run(self._plan.spec(name), self._course, grown)
         meter.take(store, self._progress)
         self._growing.take(name, meter.result())
         self._growing.notes += store.notes()
-
-
-def _how_far(store: RunStore) -> str:
-    known = store.manifest
-    of = f" of {known['of']:,}" if known["of"] else ""
-    return f"{store.done:,}{of} steps of the {known['name']} run"
 
 
 def _known_training(request: DriftRequest) -> DriftReport | None:

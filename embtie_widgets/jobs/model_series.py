@@ -1,10 +1,10 @@
 """The checkpoints of the models that a request names, loaded one at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from embtie_widgets.errors import EmbtieError
+from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.jobs.checkpoints import chosen_of, fetching, listed_for, saying
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests import CheckpointsRequest, ModelRef
@@ -55,6 +55,27 @@ class ModelSeries:
         end = last_step(self.model.ref)
         if end is not None and not self.revisions:
             yield Checkpoint(f"step-{end:06d}", step=end), load(self.model, progress=progress)
+
+    def follow(self, take: Callable[[Checkpoint, Loaded], None], progress: Progress) -> None:
+        """`take` is given each in order; those that cannot be read or taken are left out and told.
+        An EmbtieError where none is left."""
+        taken, why = 0, ""
+        for at, loaded in self.loaded(progress):
+            try:
+                if isinstance(loaded, EmbtieError):
+                    raise loaded
+                take(at, loaded)
+                taken += 1
+            except Interrupted:
+                raise
+            except EmbtieError as error:
+                why = why or error.message
+                self.notes.append(f"{self.name}: {at.name} was left out: {error.message}")
+        if not taken:
+            raise EmbtieError(
+                f"None of the checkpoints of '{self.name}' could be read: {why}",
+                "Check the names of the revisions.",
+            )
 
 
 def place(revision: Revision) -> Checkpoint:

@@ -19,9 +19,11 @@ from embtie_widgets.jobs.training_runs import Pictures
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.requests.signatures import SignaturesRequest
+from embtie_widgets.results.checkpoints import Checkpoint
 from embtie_widgets.results.staircase import StaircaseReport
 from embtie_widgets.sources import loaded as stored
 from embtie_widgets.sources.load import load
+from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.permission import run_path
 from embtie_widgets.sources.series import is_remote
 from embtie_widgets.training.run_store import RunStore
@@ -118,29 +120,18 @@ class _Models:
             name, self._models[name], request.revisions, request.count, True, growing.notes
         )
         follower: RunFollower | None = None
-        why: list[str] = []
         show = Pictures(self._progress, growing.report)
-        for at, loaded in series.loaded(self._progress):
-            try:
-                if isinstance(loaded, EmbtieError):
-                    raise loaded
-                if follower is None:
-                    follower = RunFollower(request, statistics, ids, _TIES.get(loaded.tied))
-                follower.add(at.step, at.name, loaded.input, loaded.output, self._progress)
-            except Interrupted:
-                raise
-            except EmbtieError as error:
-                why.append(error.message)
-                growing.notes.append(f"{name}: {at.name} was left out: {error.message}")
-                continue
+
+        def take(at: Checkpoint, loaded: Loaded) -> None:
+            nonlocal follower
+            if follower is None:
+                follower = RunFollower(request, statistics, ids, _TIES.get(loaded.tied))
+            follower.add(at.step, at.name, loaded.input, loaded.output, self._progress)
             growing.hashes |= {f"{name} {at.name} {k}": v for k, v in loaded.hashes.items()}
             growing.runs[name] = follower.run({}, {"width": loaded.input.shape[1]})
             show(f"{len(follower):,} checkpoints of {name}")
-        if not follower:
-            raise EmbtieError(
-                f"None of the checkpoints of '{name}' could be read: {why[0]}",
-                "Check the names of the revisions.",
-            )
+
+        series.follow(take, self._progress)
 
 
 # Twins that are trained here.
