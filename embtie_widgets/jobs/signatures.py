@@ -16,6 +16,7 @@ from embtie_widgets.jobs.training_cost import training_work
 from embtie_widgets.jobs.training_plan import TIED, UNTIED, Plan, open_plan
 from embtie_widgets.jobs.training_rows import rows_of_run
 from embtie_widgets.jobs.training_runs import Pictures
+from embtie_widgets.jobs.twins import how_far
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.requests.signatures import SignaturesRequest
@@ -201,8 +202,7 @@ class _Twins:
 
     def _grown(self, name: str, store: RunStore) -> StaircaseReport:
         self._stores.take(name, store)
-        of = store.manifest["of"]
-        return self._growing.report(f"{store.done:,} of {of:,} steps of the {name} run")
+        return self._growing.report(how_far(store))
 
 
 def _known_training(request: SignaturesRequest) -> StaircaseReport | None:
