@@ -194,9 +194,12 @@ def test_a_run_is_followed_while_it_grows(tmp_path: Path, monkeypatch: pytest.Mo
         recorder.detach()
 
     class Reader(Ear):
+        waits = False
+
         def __call__(self, stage: str, done: int, total: int) -> None:
             super().__call__(stage, done, total)
-            if not self.parts:  # nothing is logged yet
+            if not self.waits:  # once: a second call would let the writer run ahead
+                self.waits = True
                 more.set()
 
         def partial(self, result: BottleneckReport) -> None:

@@ -259,7 +259,9 @@ def test_nothing_is_drawn_logged_or_left_running(tmp_path, capfd, caplog):
     opened = open_model(folder)
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
-    assert set(threading.enumerate()) == before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)  # those that read tensors side by side end by themselves, a moment later
+    assert set(threading.enumerate()) <= before
     assert any("spare" in note for note in opened.notes)
 
 
