@@ -62,6 +62,7 @@ from embtie_widgets.panels.answer import Answer, Word
 from embtie_widgets.panels.exports import ExportBar, Offer
 from embtie_widgets.panels.fields import Binding, Field, Setting, Settings
 from embtie_widgets.panels.guard import guard
+from embtie_widgets.panels.guide import Head
 from embtie_widgets.panels.links import PanelLink
 from embtie_widgets.panels.notice import Notice, Outdated
 from embtie_widgets.panels.runbar import RunBar
@@ -69,7 +70,6 @@ from embtie_widgets.panels.selection import SelectionBar
 from embtie_widgets.panels.state import PanelState, ids_of
 from embtie_widgets.panels.style import style
 from embtie_widgets.panels.turns import Turns
-from embtie_widgets.panels.words import head
 from embtie_widgets.requests.link import Link
 from embtie_widgets.results import carried
 from embtie_widgets.widgets import KernelWatch, SliderNames
@@ -118,8 +118,8 @@ class Panel(w.VBox):
         offers = list(self.build_exports())
         self.exports = ExportBar(self.state, self.link.copy, offers, self.callback)
         unseen = [style(), SliderNames(), KernelWatch(), self.link.page]
-        top = w.HTML(head(self.title, self.lead, self.help))
-        super().__init__([*unseen, top, self._body(controls)])
+        self.head = Head(self.title, self.lead, request.kind, self.callback, self.help)
+        super().__init__([*unseen, self.head, self._body(controls)])
         self.add_class("embtie-panel")
         self.runbar.run.on_click(self.callback(self._run_clicked))
         self.runbar.cancel.on_click(self.callback(lambda _: self.cancel()))

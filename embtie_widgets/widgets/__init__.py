@@ -1,6 +1,7 @@
 """Our own front-end pieces: small anywidgets, each a Python file and its browser side."""
 
 from embtie_widgets.widgets.card import TokenCard
+from embtie_widgets.widgets.disclosure import DisclosureButton
 from embtie_widgets.widgets.figure import PlotFigure
 from embtie_widgets.widgets.groups import GroupTable
 from embtie_widgets.widgets.names import SliderNames
@@ -13,6 +14,7 @@ from embtie_widgets.widgets.upload import UploadButton
 
 __all__ = [
     "CopyButton",
+    "DisclosureButton",
     "DownloadButton",
     "File",
     "GroupTable",
