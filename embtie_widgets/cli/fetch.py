@@ -57,7 +57,7 @@ def _carry_out(plan: Plan) -> bool:
         raise
     except EmbtieError as error:
         return _complain(error)
-    print(f"{_name(plan.model)} is here: {found}.", flush=True)
+    print(f"{plan.model.written} is here: {found}.", flush=True)
     return False
 
 
@@ -73,11 +73,7 @@ def _line(plan: Plan) -> str:
         said = f"all fetched, at {plan.commit[:12]}"
     else:
         said = f"{spoken(plan.moved)} of {spoken(plan.whole)}, at {plan.commit[:12]}"
-    return "\n".join([f"{_name(plan.model)}: {said}", *(f"  note: {note}" for note in plan.notes)])
-
-
-def _name(model: ModelRef) -> str:
-    return f"{model.ref}@{model.revision}" if model.revision else model.ref
+    return "\n".join([f"{plan.model.written}: {said}", *(f"  note: {note}" for note in plan.notes)])
 
 
 def listed() -> str:

@@ -36,6 +36,11 @@ class ModelRef(Reference):
             fields.optional_text(name, getattr(self, name))
         fields.flag("treat_as_tied", self.treat_as_tied)
 
+    @property
+    def written(self) -> str:
+        """`reference` or `reference@revision`, as the command line takes it."""
+        return f"{self.ref}@{self.revision}" if self.revision else self.ref
+
 
 _UNTIED, _TIED = ModelRef("nano-untied"), ModelRef("nano-tied")
 

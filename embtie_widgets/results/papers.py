@@ -1,6 +1,7 @@
 """The papers' printed numbers, beside what is computed here."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.results.storage import storable
@@ -54,6 +55,47 @@ class PaperNumber:
         if self.value is None or self.verdict not in ("agrees", "close", "differs"):
             return None
         return self.value - float(self.printed)
+
+    def found(
+        self, value: float, origin: str, source: str, reason: str = "", floor: float | None = None
+    ) -> "PaperNumber":
+        """The same with what was computed of it, and how that stands to the print.
+
+        `reason` says why it differs, and stays away where it agrees; of a stand-in, what it is.
+        """
+        verdict = "stand-in" if origin == "stand-in" else self._verdict(value)
+        if verdict == "agrees":
+            reason = ""
+        elif not reason:
+            reason = _UNEXPLAINED[verdict].format(tolerance=self.tolerance)
+        return replace(
+            self, value=value, origin=origin, source=source, verdict=verdict, reason=reason,
+            floor=floor,
+        )  # fmt: skip
+
+    def lacking(self, missing: str, size: int | None, reason: str) -> "PaperNumber":
+        """The same with what is not here of it; a stand-in's value stays beside that."""
+        if self.value is not None:
+            return replace(self, missing=missing, missing_bytes=size)
+        return replace(self, verdict="missing", missing=missing, missing_bytes=size, reason=reason)
+
+    def print_only(self, reason: str) -> "PaperNumber":
+        """The same, of what no public model or data has."""
+        return replace(self, verdict="print only", reason=reason)
+
+    def _verdict(self, value: float) -> str:
+        printed = Decimal(self.printed)
+        # By way of the text, so that a half is the half that is read.
+        if Decimal(repr(float(value))).quantize(printed, ROUND_HALF_UP) == printed:
+            return "agrees"
+        return "close" if abs(value - float(printed)) <= self.tolerance else "differs"
+
+
+_UNEXPLAINED = {
+    "close": "Within {tolerance:g} of the print.",
+    "differs": "No reason is known.",
+    "stand-in": "Of other models, so it is not held against the print.",
+}
 
 
 @storable

@@ -1,6 +1,9 @@
 """Models on the Hugging Face hub: their files, revisions and hashes, and what reading one moves."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from huggingface_hub import errors
 
 from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.progress import Progress, silent
+from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources import architecture
 from embtie_widgets.sources import listing as listings
 from embtie_widgets.sources.checkpoint import Checkpoint, lone_file
@@ -25,6 +29,17 @@ from embtie_widgets.sources.sourced import plain_config
 _utils: Any = huggingface_hub.utils
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _WEIGHTS = (".safetensors", ".bin")
+_may_ask: ContextVar[bool] = ContextVar("the hub may be asked", default=True)
+
+
+@contextmanager
+def without_asking() -> Iterator[None]:
+    """While this lasts, a model comes from the caches of this machine or not at all."""
+    token = _may_ask.set(False)
+    try:
+        yield
+    finally:
+        _may_ask.reset(token)
 
 
 def is_hub_id(ref: str) -> bool:
@@ -43,6 +58,8 @@ def open_hub(
 
     Where the hub cannot be reached or refuses, what the local caches hold is used and said so.
     """
+    if not _may_ask.get():
+        return *_unasked(ref, revision, progress), []
     try:
         info = huggingface_hub.HfApi().model_info(ref, revision=revision, files_metadata=True)
         listing = listing_of(ref, revision, info)
@@ -59,6 +76,18 @@ def open_hub(
         return *cached, [note]
     listings.remember(listing)
     return files, listing.commit, []
+
+
+def _unasked(ref: str, revision: str | None, progress: Progress) -> tuple[Any, str]:
+    """The files from the caches alone; what is not there is a fault, and nothing fetches it."""
+    fault = EmbtieError(
+        f"'{ref}' is not whole on this machine, and the hub was not to be asked.",
+        f"Allow fetching, or bring it here with `embtie fetch {ModelRef(ref, revision).written}`.",
+    )
+    cached = _from_caches(ref, revision, fault, progress)
+    if cached is None:
+        raise fault
+    return cached
 
 
 def _from_caches(

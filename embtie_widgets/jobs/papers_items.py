@@ -1,0 +1,55 @@
+"""Every item of the paper tables, and who makes it: the one list that a new item is added to.
+
+    "table-1": Item(
+        printed="module:function",    () -> PaperItem
+        make="module:function",       (ground, printed) -> PaperItem
+    )
+
+`printed()` is the item as the paper has it: title, notes, and every `PaperNumber` with its row,
+column, printed text, unit and tolerance, none computed; it loads no torch.  `make` gives the same
+item with what was computed: it asks `ground.lacking(*models)`, puts values in by
+`number.found(value, origin, source, reason, floor)` and what is not here by `lack.told(number)`,
+tells `ground.progress` where it is, and may raise an EmbtieError, which leaves the other items as
+they are.  An item without `make` has its verdicts in print ("print only", with the reason).  What
+is heavy goes through the jobs of the other kinds and their cache, so that a second run is at once.
+"""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from embtie_widgets.results.papers import PaperItem
+
+if TYPE_CHECKING:
+    from embtie_widgets.jobs.papers_ground import Ground
+
+
+@dataclass(frozen=True)
+class Item:
+    """Where an item's print and its making are; to know of it loads nothing."""
+
+    printed: str
+    make: str = ""
+
+    def as_printed(self) -> PaperItem:
+        """The item with nothing computed."""
+        found: PaperItem = _function(self.printed)()
+        return found
+
+    def made(self, ground: "Ground") -> PaperItem:
+        """The item with what can be computed here."""
+        printed = self.as_printed()
+        found: PaperItem = _function(self.make)(ground, printed) if self.make else printed
+        return found
+
+
+def _function(where: str) -> Any:
+    module, _, name = where.partition(":")
+    return getattr(import_module(module), name)
+
+
+_PARAMETERS = "embtie_widgets.jobs.papers_parameters"
+ITEMS: dict[str, Item] = {
+    "table-3": Item(f"{_PARAMETERS}:table_3", f"{_PARAMETERS}:make"),
+    "table-4": Item(f"{_PARAMETERS}:table_4", f"{_PARAMETERS}:make"),
+}
