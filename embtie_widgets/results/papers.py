@@ -19,17 +19,17 @@ class PaperNumber:
     """One printed number and what comes of it here.
 
     row, column  where it stands in its table; of a figure: the point and the curve
-    printed      as the paper prints it
+    printed      as the paper prints it, such as "0.719", or "0.95 to 0.99" for a range
     value        computed here, in the unit of `printed`; None where it cannot be
     unit         such as "bits", "M" or "%"; "" for a plain number
     origin       where `value` comes from: a "model" on this machine or the hub, the papers' own
                  "recorded" runs, facts "packaged" with embtie, the bundled pair as a "stand-in",
                  or "" without one
     source       that in words, as "EleutherAI/pythia-1b at main, 50,304 rows"
-    verdict      "agrees": rounded as printed it is the same; "close": within `tolerance`;
-                 "differs"; "stand-in": of other models, so never held against the print;
-                 "missing": could be computed with what `missing` names; "print only": no public
-                 model or data has it
+    verdict      "agrees": rounded as printed it is the same, or in the range; "close": within
+                 `tolerance`; "differs"; "stand-in": of other models, so never held against the
+                 print; "missing": could be computed with what `missing` names; "print only": no
+                 public model or data has it
     reason       the sentence that explains the verdict; never empty but for "agrees"
     missing      what is not here, "" where nothing is, and its size in bytes where that is known
     floor        what chance reaches, in the same unit, where that has a meaning
@@ -51,10 +51,17 @@ class PaperNumber:
 
     @property
     def difference(self) -> float | None:
-        """value - printed where the two are of the same thing, else None."""
+        """value - printed where the two are of the same thing, else None; 0 within a range."""
         if self.value is None or self.verdict not in ("agrees", "close", "differs"):
             return None
-        return self.value - float(self.printed)
+        low, high = self.ends
+        return self.value - min(max(self.value, low), high)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Those of the printed range; of one number twice that."""
+        low, high = map(float, self._printed())
+        return low, high
 
     def found(
         self, value: float, origin: str, source: str, reason: str = "", floor: float | None = None
@@ -84,11 +91,16 @@ class PaperNumber:
         return replace(self, verdict="print only", reason=reason)
 
     def _verdict(self, value: float) -> str:
-        printed = Decimal(self.printed)
+        low, high = self._printed()
         # By way of the text, so that a half is the half that is read.
-        if Decimal(repr(float(value))).quantize(printed, ROUND_HALF_UP) == printed:
+        if low <= Decimal(repr(float(value))).quantize(low, ROUND_HALF_UP) <= high:
             return "agrees"
-        return "close" if abs(value - float(printed)) <= self.tolerance else "differs"
+        inside = float(low) - self.tolerance <= value <= float(high) + self.tolerance
+        return "close" if inside else "differs"
+
+    def _printed(self) -> tuple[Decimal, Decimal]:
+        low, _, high = self.printed.partition(" to ")
+        return Decimal(low), Decimal(high or low)
 
 
 _UNEXPLAINED = {

@@ -1,0 +1,28 @@
+"""How a printed number is held against one that was computed."""
+
+import pytest
+
+from embtie_widgets.results.papers import PaperNumber
+
+
+@pytest.mark.parametrize(
+    ("printed", "value", "verdict", "difference"),
+    [
+        ("0.719", 0.7194, "agrees", 0.0004),
+        ("0.719", 0.7195, "close", 0.0005),
+        ("25", 25.4, "agrees", 0.4),
+        ("-15", -14.6, "agrees", 0.4),
+        ("0.719", 0.75, "differs", 0.031),
+        ("0.95 to 0.99", 0.9804, "agrees", 0.0),
+        ("0.95 to 0.99", 0.9949, "agrees", 0.0049),
+        ("0.95 to 0.99", 0.9951, "close", 0.0051),
+        ("0.95 to 0.99", 0.90, "differs", -0.05),
+    ],
+)
+def test_a_number_agrees_where_it_would_be_printed_so(
+    printed: str, value: float, verdict: str, difference: float
+) -> None:
+    number = PaperNumber("row", "column", printed, tolerance=0.01).found(value, "model", "a model")
+    assert number.verdict == verdict
+    assert number.difference == pytest.approx(difference, abs=1e-12)
+    assert bool(number.reason) == (verdict != "agrees")
