@@ -12,6 +12,13 @@ def escape(value: Any) -> str:
     return html.escape(str(value))
 
 
+def paragraphs(text: str, kind: str = "") -> str:
+    """Any text as paragraphs of this class, parted where a line is empty."""
+    mark = f' class="{kind}"' if kind else ""
+    parts = (part.strip() for part in text.split("\n\n"))
+    return "".join(f"<p{mark}>{escape(part)}</p>" for part in parts if part)
+
+
 def number(value: float | None, places: int = 3) -> str:
     """A number with fixed places and a real minus sign; a dash where there is none."""
     return "–" if value is None else f"{value:.{places}f}".replace("-", MINUS)
