@@ -10,6 +10,7 @@ import numpy as np
 
 from embtie_widgets.charts import figures
 from embtie_widgets.charts.columns import Column, levels, norm_columns, shared_columns
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.sentences import BINS, caption, headline, label
 from embtie_widgets.charts.shapes import error_bars, outline, over_means, points
 from embtie_widgets.charts.theme import COMPARISONS, mark_of
@@ -18,7 +19,7 @@ from embtie_widgets.results import Alignment, PairAlignment
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["bins", "caption", "columns", "figure", "headline", "label", "spec"]
+__all__ = ["bins", "caption", "columns", "figure", "headline", "label", "plots", "spec"]
 _ORDER = tuple(COMPARISONS)
 _Traces = list[dict[str, Any]]
 _NOBODY = np.empty(0, np.int64)
@@ -74,6 +75,11 @@ def bins(
 def figure(result: PairAlignment, theme: str = "light") -> "Figure":
     """The chart as a plain figure with its caption inside, for exports."""
     return figures.captioned(spec(result), caption(result), theme, 560, 150, -0.32)
+
+
+def plots(result: PairAlignment) -> Plots:
+    """The chart with its caption."""
+    return Plots(headline(result), ((spec(result), caption(result)),))
 
 
 def spec(result: PairAlignment | None, chosen: np.ndarray[Any, Any] = _NOBODY) -> dict[str, Any]:

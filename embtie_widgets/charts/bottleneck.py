@@ -34,7 +34,7 @@ from embtie_widgets.charts.bottleneck_words import (
     steps_caption,
     text,
 )
-from embtie_widgets.charts.files import charts_page
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.results.bottleneck import BottleneckReport
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ __all__ = [
     "line_caption",
     "marks",
     "measures_of",
-    "page",
+    "plots",
     "positions_caption",
     "ratios",
     "same_rows",
@@ -93,8 +93,8 @@ def figure(result: BottleneckReport, theme: str = "light", view: View | None = N
     return figures.captioned(spec(result, view), caption(result, view), theme, 620, 170, -0.24)
 
 
-def page(result: BottleneckReport, settings: str) -> str:
-    """All charts that there is something to see on, as one HTML file that needs nothing else."""
+def plots(result: BottleneckReport) -> Plots:
+    """All charts that there is something to see on."""
     shown = [
         (spec(result), caption(result), True),
         (line(result), line_caption(result), bool(result.runs)),
@@ -103,5 +103,5 @@ def page(result: BottleneckReport, settings: str) -> str:
         (spectrum(result), spectrum_caption(result), has_spectrum(result)),
         (steps(result), steps_caption(result), has_steps(result)),
     ]
-    plots = [(figures.figure(drawn, "light"), said) for drawn, said, wanted in shown if wanted]
-    return charts_page(plots, " ".join([headline(result), DISPUTE]), settings)
+    charts = tuple((drawn, said) for drawn, said, wanted in shown if wanted)
+    return Plots(" ".join([headline(result), DISPUTE]), charts)

@@ -30,7 +30,7 @@ from embtie_widgets.charts.centering_view import (
     side_by_side,
 )
 from embtie_widgets.charts.centering_words import effects, headline
-from embtie_widgets.charts.files import charts_page
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.results.centering import CenteringReport
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ __all__ = [
     "headline",
     "key_of",
     "measures_of",
-    "page",
+    "plots",
     "quantities_of",
     "rates",
     "rates_caption",
@@ -86,8 +86,8 @@ def figure(result: CenteringReport, theme: str = "light", view: View | None = No
     return whole
 
 
-def page(result: CenteringReport, settings: str) -> str:
-    """All charts that there is something to see on, as one HTML file that needs nothing else."""
+def plots(result: CenteringReport) -> Plots:
+    """All charts that there is something to see on."""
     shown = [
         (spec(result), caption(result), any(run.curves for run in result.runs)),
         (grid(result), grid_caption(result), len(result.runs) > 1),
@@ -95,8 +95,8 @@ def page(result: CenteringReport, settings: str) -> str:
         (sensitivity(result), sensitivity_caption(result), bool(result.sensitivity)),
         (coefficients(result), coefficients_caption(result), has_coefficients(result)),
     ]
-    plots = [(figures.figure(drawn, "light"), said) for drawn, said, wanted in shown if wanted]
-    return charts_page(plots, headline(result), settings)
+    charts = tuple((drawn, said) for drawn, said, wanted in shown if wanted)
+    return Plots(headline(result), charts)
 
 
 def has_coefficients(result: CenteringReport) -> bool:

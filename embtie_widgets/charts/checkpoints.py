@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.charts import figures
 from embtie_widgets.charts.figures import plain
-from embtie_widgets.charts.files import offline_page
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.steps import count, distance, kind, readout, round_values
 from embtie_widgets.results.checkpoints import (
     LOADED,
@@ -25,7 +25,7 @@ from embtie_widgets.results.checkpoints import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["caption", "figure", "headline", "page", "spec", "text"]
+__all__ = ["caption", "figure", "headline", "plots", "spec", "text"]
 _NEUTRAL, _LOADED, _SAME, _CHOSEN = "#7a828f", "#0f8a6d", "#d64545", "#3b8fd6"
 # Kinds of markers: name, symbol, size, colour; the symbol alone tells them apart.
 _MARKS = {
@@ -52,11 +52,11 @@ def spec(result: CheckpointReport | None, scale: str = "log", chosen: str = "") 
     return {"data": _traces(result, scale, chosen), "layout": _layout(result, scale)}
 
 
-def page(result: CheckpointReport, settings: str) -> str:
-    """The chart as one HTML file that needs nothing else."""
-    drawn = figures.figure(spec(result), "light")
-    drawn.update_layout(height=max(drawn.layout.height, _LEAST_HEIGHT))
-    return offline_page(drawn, headline(result), caption(result), settings)
+def plots(result: CheckpointReport) -> Plots:
+    """The chart with its caption."""
+    drawn = spec(result)
+    drawn["layout"]["height"] = max(drawn["layout"]["height"], _LEAST_HEIGHT)
+    return Plots(headline(result), ((drawn, caption(result)),))
 
 
 def text(_request: Any, result: CheckpointReport) -> str:

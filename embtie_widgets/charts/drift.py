@@ -33,7 +33,7 @@ from embtie_widgets.charts.drift_words import (
     text,
 )
 from embtie_widgets.charts.figures import plain
-from embtie_widgets.charts.files import charts_page
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.shapes import ABOVE, Vector, faint
 from embtie_widgets.charts.steps import count, distance, marks, place
 from embtie_widgets.results.checkpoints import Checkpoint
@@ -56,7 +56,7 @@ __all__ = [
     "is_shared",
     "lines_of",
     "number",
-    "page",
+    "plots",
     "spec",
     "text",
 ]
@@ -99,13 +99,10 @@ def figure(result: DriftReport, theme: str = "light", view: View = View()) -> "F
     return figures.captioned(spec(result, view), caption(result), theme, 560, 150, -0.25)
 
 
-def page(result: DriftReport, settings: str) -> str:
-    """Both pictures as one HTML file that needs nothing else."""
-    plots = [
-        (figures.figure(spec(result), "light"), caption(result)),
-        (figures.figure(change(result), "light"), change_caption(result)),
-    ]
-    return charts_page(plots, headline(result), settings)
+def plots(result: DriftReport) -> Plots:
+    """Both pictures with their captions."""
+    charts = ((spec(result), caption(result)), (change(result), change_caption(result)))
+    return Plots(headline(result), charts)
 
 
 # Lines.

@@ -4,13 +4,11 @@ import html
 import json
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from embtie_widgets.charts.alignment import spec
 from embtie_widgets.charts.figures import figure
-from embtie_widgets.charts.sentences import caption, headline
-from embtie_widgets.results import PairAlignment
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -29,21 +27,25 @@ _FIT = (
 )
 
 
-def offline_page(plot: "Figure", title: str, caption: str, settings: str) -> str:
-    """A chart as one HTML file that needs nothing else; see `charts_page`."""
-    return charts_page([(plot, caption)], title, settings)
+@dataclass(frozen=True)
+class Plots:
+    """What of a result is drawn outside its panel: every chart, in plotly's terms as in the panel,
+    "data" and "layout", with its caption, under one title."""
+
+    title: str
+    charts: tuple[tuple[Mapping[str, Any], str], ...]
 
 
-def charts_page(plots: Sequence[tuple["Figure", str]], title: str, settings: str) -> str:
-    """Charts, each with its caption, as one HTML file that needs nothing else; `settings`, JSON,
-    are inside.
+def result_page(plots: Plots, settings: str) -> str:
+    """The charts as one HTML file that needs nothing else; `settings`, JSON, are inside.
 
     A chart is as wide as the window allows, and its caption breaks its lines there.  The settings
     stand in the script block of type application/json with the id "embtie-settings".
     """
-    title = html.escape(title)
+    title = html.escape(plots.title)
     inside = json.dumps(json.loads(settings)).replace("<", "\\u003c")
-    drawn = "\n".join(_section(plot, said, not i) for i, (plot, said) in enumerate(plots))
+    shown = ((figure(spec, "light"), said) for spec, said in plots.charts)
+    drawn = "\n".join(_section(plot, said, not i) for i, (plot, said) in enumerate(shown))
     return (
         f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -70,12 +72,6 @@ def _section(plot: "Figure", caption: str, first: bool) -> str:
             f'<div class="wide"><div style="min-width:{fits["least"]:.0f}px">{drawn}</div></div>'
         )
     return f'{drawn}\n<p class="caption">{html.escape(caption)}</p>'
-
-
-def alignment_page(result: PairAlignment, settings: str) -> str:
-    """The alignment chart as such a file."""
-    drawn = figure(spec(result), "light")
-    return offline_page(drawn, headline(result), caption(result), settings)
 
 
 def stamped(png: bytes, settings: str) -> bytes:

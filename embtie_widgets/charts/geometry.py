@@ -6,7 +6,7 @@ import numpy as np
 
 from embtie_widgets.charts import figures, overlap, spectra
 from embtie_widgets.charts.columns import Column, Vector, levels, norm_columns, shared_columns
-from embtie_widgets.charts.files import charts_page
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.geometry_words import asked, beside, caption, headline, spectra_caption
 from embtie_widgets.charts.groups import group_text
 from embtie_widgets.charts.sentences import cautions, exchange, label
@@ -23,7 +23,7 @@ __all__ = [
     "columns",
     "figure",
     "headline",
-    "page",
+    "plots",
     "spectra_caption",
     "spectra_figure",
     "text",
@@ -119,13 +119,13 @@ def spectra_figure(result: PairGeometry, theme: str = "light") -> "Figure":
     return figures.captioned(drawn, spectra_caption(result), theme, 500, 120, -0.24)
 
 
-def page(result: PairGeometry, settings: str) -> str:
-    """The charts as one HTML file that needs nothing else."""
+def plots(result: PairGeometry) -> Plots:
+    """The charts with their captions."""
     said = " ".join([caption(result), *_beware(result)])
-    drawn = [(figures.figure(overlap.spec(result), "light"), said)]
+    charts = [(overlap.spec(result), said)]
     if result.matrices:
-        drawn.append((figures.figure(spectra.spec(result), "light"), spectra_caption(result)))
-    return charts_page(drawn, headline(result), settings)
+        charts.append((spectra.spec(result), spectra_caption(result)))
+    return Plots(headline(result), tuple(charts))
 
 
 def text(_request: Any, result: PairGeometry) -> str:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from embtie_widgets.charts import figures
-from embtie_widgets.charts.files import charts_page
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.gradient_bands import bands, bands_caption, has_bands
 from embtie_widgets.charts.gradient_curves import spec
 from embtie_widgets.charts.gradient_tokens import columns, has_rows, same_rows
@@ -38,7 +38,7 @@ __all__ = [
     "measures_of",
     "mode_words",
     "modes_of",
-    "page",
+    "plots",
     "same_rows",
     "spec",
     "text",
@@ -51,9 +51,9 @@ def figure(result: GradientFlow, theme: str = "light", view: View | None = None)
     return figures.captioned(drawn, said, theme, 740, 150, -0.16)
 
 
-def page(result: GradientFlow, settings: str) -> str:
-    """All charts as one HTML file that needs nothing else."""
-    plots = [(figures.figure(spec(result), "light"), caption(result))]
+def plots(result: GradientFlow) -> Plots:
+    """All charts that there is something to see on."""
+    charts = [(spec(result), caption(result))]
     if has_bands(result):
-        plots.append((figures.figure(bands(result), "light"), bands_caption(result)))
-    return charts_page(plots, headline(result), settings)
+        charts.append((bands(result), bands_caption(result)))
+    return Plots(headline(result), tuple(charts))

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from embtie_widgets.charts import figures
-from embtie_widgets.charts.files import charts_page
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.lens_curves import spec
 from embtie_widgets.charts.lens_parts import contributions, has_training, training
 from embtie_widgets.charts.lens_words import (
@@ -18,7 +18,7 @@ from embtie_widgets.results.lens import PairLens
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["caption", "figure", "headline", "page", "spec", "text"]
+__all__ = ["caption", "figure", "headline", "plots", "spec", "text"]
 
 
 def figure(result: PairLens, theme: str = "light", measure: str = "kl") -> "Figure":
@@ -26,13 +26,11 @@ def figure(result: PairLens, theme: str = "light", measure: str = "kl") -> "Figu
     return figures.captioned(spec(result, measure), caption(result), theme, 600, 170, -0.22)
 
 
-def page(result: PairLens, settings: str) -> str:
-    """All charts as one HTML file that needs nothing else."""
-    plots = [(figures.figure(spec(result), "light"), caption(result))]
+def plots(result: PairLens) -> Plots:
+    """All charts that there is something to see on."""
+    charts = [(spec(result), caption(result))]
     if result.lenses:
-        drawn = figures.figure(contributions(result), "light")
-        plots.append((drawn, contribution_caption(result)))
+        charts.append((contributions(result), contribution_caption(result)))
     if has_training(result):
-        drawn = figures.figure(training(result), "light")
-        plots.append((drawn, training_caption(result)))
-    return charts_page(plots, headline(result), settings)
+        charts.append((training(result), training_caption(result)))
+    return Plots(headline(result), tuple(charts))

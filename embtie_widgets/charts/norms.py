@@ -19,7 +19,7 @@ from embtie_widgets.charts.columns import (
     shared_columns,
 )
 from embtie_widgets.charts.figures import plain
-from embtie_widgets.charts.files import offline_page
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.norm_plane import (
     LIT_POINTS,
     NAMES,
@@ -53,7 +53,7 @@ __all__ = [
     "figure",
     "headline",
     "on_labels",
-    "page",
+    "plots",
     "spec",
     "text",
 ]
@@ -120,11 +120,9 @@ def figure(result: PairNorms, theme: str = "light", scale: str = "linear") -> "F
     return figures.captioned(spec(result, scale=scale), said, theme, 640, 170, -0.2)
 
 
-def page(result: PairNorms, settings: str) -> str:
-    """The chart as one HTML file that needs nothing else."""
-    whole = figures.figure(spec(result), "light")
-    said = f"{caption(result)} {drawn(result)}"
-    return offline_page(whole, headline(result), said, settings)
+def plots(result: PairNorms) -> Plots:
+    """The chart with its caption."""
+    return Plots(headline(result), ((spec(result), f"{caption(result)} {drawn(result)}"),))
 
 
 def spec(

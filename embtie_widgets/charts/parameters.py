@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.charts import figures
 from embtie_widgets.charts.figures import plain
-from embtie_widgets.charts.files import offline_page
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.theme import ROLES, Mark, mark_of
 from embtie_widgets.results import ParameterReport, Parameters
 
@@ -21,8 +21,8 @@ __all__ = [
     "figure",
     "headline",
     "millions",
-    "page",
     "percent",
+    "plots",
     "spec",
     "text",
 ]
@@ -56,10 +56,9 @@ def spec(result: ParameterReport | None, scale: str = "share") -> dict[str, Any]
     return {"data": _traces(result, scale), "layout": _layout(result, scale)}
 
 
-def page(result: ParameterReport, settings: str) -> str:
-    """The chart as one HTML file that needs nothing else."""
-    drawn = figures.figure(spec(result), "light")
-    return offline_page(drawn, headline(result), caption(result), settings)
+def plots(result: ParameterReport) -> Plots:
+    """The chart with its caption."""
+    return Plots(headline(result), ((spec(result), caption(result)),))
 
 
 def text(_request: Any, result: ParameterReport) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from embtie_widgets.charts import figures
 from embtie_widgets.charts.columns import Column, Vector, levels, number, row_columns
-from embtie_widgets.charts.files import charts_page
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.scaling_curves import spec as curves
 from embtie_widgets.charts.scaling_words import (
     ON_PUBLISHED,
@@ -42,7 +42,7 @@ __all__ = [
     "figure",
     "headline",
     "options",
-    "page",
+    "plots",
     "spec",
     "text",
     "times",
@@ -66,13 +66,10 @@ def figure(result: ScalingReport, theme: str = "light") -> "Figure":
     return figures.captioned(spec(result), caption(result), theme, 600, 150, -0.24)
 
 
-def page(result: ScalingReport, settings: str) -> str:
-    """Both charts as one HTML file that needs nothing else."""
-    drawn = [
-        (figures.figure(spec(result), "light"), caption(result)),
-        (figures.figure(curves(result), "light"), training_caption(result)),
-    ]
-    return charts_page(drawn, headline(result), settings)
+def plots(result: ScalingReport) -> Plots:
+    """Both charts with their captions."""
+    charts = ((spec(result), caption(result)), (curves(result), training_caption(result)))
+    return Plots(headline(result), charts)
 
 
 def _places(runs: tuple[ScaledRun, ...]) -> Vector:

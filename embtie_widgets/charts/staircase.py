@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from embtie_widgets.charts import figures
-from embtie_widgets.charts.files import charts_page
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.staircase_curves import spec, stems, step_at
 from embtie_widgets.charts.staircase_extras import extras
 from embtie_widgets.charts.staircase_maps import anchors_at
@@ -78,8 +78,8 @@ __all__ = [
     "matrix_choices",
     "matrix_words",
     "number",
-    "page",
     "pair_of",
+    "plots",
     "points",
     "points_caption",
     "run_choices",
@@ -104,17 +104,10 @@ def figure(result: StaircaseReport, theme: str = "light", view: View = USUAL) ->
     )
 
 
-def page(result: StaircaseReport, settings: str) -> str:
-    """Curves, maps and principal components at the last step, and what the task shows besides, as
-    one HTML file that needs nothing else."""
-    plots = [(figures.figure(spec(result), "light"), curves_caption(result))]
+def plots(result: StaircaseReport) -> Plots:
+    """Curves, maps and principal components at the last step, and what the task shows besides."""
+    charts = [(spec(result), curves_caption(result))]
     if look(result) is not None:
-        plots += [
-            (figures.figure(maps(result), "light"), maps_caption(result)),
-            (figures.figure(points(result), "light"), points_caption(result)),
-        ]
-    plots += [
-        (figures.figure(one.figure, "light"), f"{one.title}: {one.caption}")
-        for one in extras(result).values()
-    ]
-    return charts_page(plots, headline(result), settings)
+        charts += [(maps(result), maps_caption(result)), (points(result), points_caption(result))]
+    charts += [(one.figure, f"{one.title}: {one.caption}") for one in extras(result).values()]
+    return Plots(headline(result), tuple(charts))

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from embtie_widgets.charts import figures
-from embtie_widgets.charts.files import charts_page
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.trials_captions import caption, excess_caption, grid_caption, text
 from embtie_widgets.charts.trials_curves import spec
 from embtie_widgets.charts.trials_excess import spec as excess
@@ -30,7 +30,7 @@ __all__ = [
     "headline",
     "key_of",
     "measures_of",
-    "page",
+    "plots",
     "run_at",
     "run_of",
     "spec",
@@ -57,8 +57,8 @@ def figure(result: TrialsReport, theme: str = "light", view: View | None = None)
     return whole
 
 
-def page(result: TrialsReport, settings: str) -> str:
-    """All charts that there is something to see on, as one HTML file that needs nothing else."""
+def plots(result: TrialsReport) -> Plots:
+    """All charts that there is something to see on."""
     draws = View(across="sequences")
     language = result.experiment == "spamlang"
     shown = [
@@ -67,5 +67,5 @@ def page(result: TrialsReport, settings: str) -> str:
         (excess(result), excess_caption(result), bool(result.excess)),
         (grid(result), grid_caption(result), has_grid(result)),
     ]
-    plots = [(figures.figure(drawn, "light"), said) for drawn, said, wanted in shown if wanted]
-    return charts_page(plots, headline(result), settings)
+    charts = tuple((drawn, said) for drawn, said, wanted in shown if wanted)
+    return Plots(headline(result), charts)

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import Request
 from embtie_widgets.requests.kinds import KINDS
@@ -24,7 +25,8 @@ def write(folder: Path, request: Request, result: Any) -> list[str]:
     """Write every file whole or not at all; their names."""
     from embtie_widgets.jobs.exports import files, summary_json
 
-    page = KINDS[request.kind].part("page")(result, summary_json(request, result))
+    plots = KINDS[request.kind].part("plots")(result)
+    page = result_page(plots, summary_json(request, result))
     written = files(request, result, page)
     for name, data in written.items():
         replace(folder / name, data)

@@ -6,7 +6,7 @@ from typing import Any
 
 import ipywidgets as w
 
-from embtie_widgets.charts.files import stamped
+from embtie_widgets.charts.files import result_page, stamped
 from embtie_widgets.jobs.exports import csv_bytes, summary_json
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.requests.code import to_code
@@ -60,8 +60,8 @@ def page_offer() -> Offer:
     """The chart as the page that the command line writes too."""
 
     def make(request: Any, result: Any) -> bytes:
-        page: str = KINDS[request.kind].part("page")(result, summary_json(request, result))
-        return page.encode()
+        plots = KINDS[request.kind].part("plots")(result)
+        return result_page(plots, summary_json(request, result)).encode()
 
     return Offer("HTML", "The chart as a page that needs no network", ".html", "text/html", make)
 

@@ -37,7 +37,8 @@ class Kind:
     estimate  request -> an `Estimate`, None while nothing can be said
     preview   request -> a cheaper one, whose result is shown until the exact one is there; None
               where there is none, as for a request that is such a cheaper one itself
-    page      (result, settings as JSON) -> its chart as one HTML file that needs no network
+    plots     result -> its charts with their captions, the `Plots` of charts/files.py; reports and
+              pages without network are made of them
     text      (request, result) -> what the command line prints of it
     """
 
@@ -47,7 +48,7 @@ class Kind:
     first: str = ""
     estimate: str = ""
     preview: str = ""
-    page: str = ""
+    plots: str = ""
     text: str = ""
 
     def part(self, name: str) -> Callable[..., Any]:
@@ -70,7 +71,7 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.pair_runs:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.align_cost:estimate_align",
-            page="embtie_widgets.charts.files:alignment_page",
+            plots="embtie_widgets.charts.alignment:plots",
             text="embtie_widgets.cli.run:describe",
         ),
         Kind(
@@ -79,7 +80,7 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.bottleneck:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.bottleneck_cost:estimate_bottleneck",
-            page="embtie_widgets.charts.bottleneck:page",
+            plots="embtie_widgets.charts.bottleneck:plots",
             text="embtie_widgets.charts.bottleneck:text",
         ),
         Kind(
@@ -88,7 +89,7 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.trials:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.trials_cost:estimate_trials",
-            page="embtie_widgets.charts.trials:page",
+            plots="embtie_widgets.charts.trials:plots",
             text="embtie_widgets.charts.trials:text",
         ),
         Kind(
@@ -97,7 +98,7 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.centering:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.centering_cost:estimate_centering",
-            page="embtie_widgets.charts.centering:page",
+            plots="embtie_widgets.charts.centering:plots",
             text="embtie_widgets.charts.centering:text",
         ),
         Kind(
@@ -105,7 +106,7 @@ KINDS: dict[str, Kind] = {
             run="embtie_widgets.jobs.checkpoints:run_checkpoints",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.listing:estimate_checkpoints",
-            page="embtie_widgets.charts.checkpoints:page",
+            plots="embtie_widgets.charts.checkpoints:plots",
             text="embtie_widgets.charts.checkpoints:text",
         ),
         Kind(
@@ -114,7 +115,7 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.drift:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.drift_cost:estimate_drift",
-            page="embtie_widgets.charts.drift:page",
+            plots="embtie_widgets.charts.drift:plots",
             text="embtie_widgets.charts.drift:text",
         ),
         Kind(
@@ -124,7 +125,7 @@ KINDS: dict[str, Kind] = {
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.geometry_cost:estimate_geometry",
             preview="embtie_widgets.jobs.geometry_cost:preview",
-            page="embtie_widgets.charts.geometry:page",
+            plots="embtie_widgets.charts.geometry:plots",
             text="embtie_widgets.charts.geometry:text",
         ),
         Kind(
@@ -133,7 +134,7 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.gradient_flow:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.training_cost:estimate_flow",
-            page="embtie_widgets.charts.gradient:page",
+            plots="embtie_widgets.charts.gradient:plots",
             text="embtie_widgets.charts.gradient:text",
         ),
         Kind(
@@ -142,7 +143,7 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.lens:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.lens_cost:estimate_lens",
-            page="embtie_widgets.charts.lens:page",
+            plots="embtie_widgets.charts.lens:plots",
             text="embtie_widgets.charts.lens:text",
         ),
         Kind(
@@ -151,7 +152,7 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.norms:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.norms_cost:estimate_norms",
-            page="embtie_widgets.charts.norms:page",
+            plots="embtie_widgets.charts.norms:plots",
             text="embtie_widgets.charts.norms:text",
         ),
         Kind(
@@ -159,7 +160,7 @@ KINDS: dict[str, Kind] = {
             run="embtie_widgets.jobs.parameters:run_parameters",
             first="embtie_widgets.jobs.parameters:shipped_report",
             estimate="embtie_widgets.jobs.parameters:estimate_parameters",
-            page="embtie_widgets.charts.parameters:page",
+            plots="embtie_widgets.charts.parameters:plots",
             text="embtie_widgets.charts.parameters:text",
         ),
         Kind(
@@ -168,7 +169,7 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.scaling:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.scaling_cost:estimate_scaling",
-            page="embtie_widgets.charts.scaling:page",
+            plots="embtie_widgets.charts.scaling:plots",
             text="embtie_widgets.charts.scaling:text",
         ),
         Kind(
@@ -177,7 +178,7 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.signatures:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.signatures_cost:estimate_signatures",
-            page="embtie_widgets.charts.staircase:page",
+            plots="embtie_widgets.charts.staircase:plots",
             text="embtie_widgets.charts.staircase:text",
         ),
         Kind(
@@ -186,7 +187,7 @@ KINDS: dict[str, Kind] = {
             look="embtie_widgets.jobs.staircase:look_up",
             first="embtie_widgets.jobs.first:first_result",
             estimate="embtie_widgets.jobs.staircase_cost:estimate_staircase",
-            page="embtie_widgets.charts.staircase:page",
+            plots="embtie_widgets.charts.staircase:plots",
             text="embtie_widgets.charts.staircase:text",
         ),
     )

@@ -13,6 +13,7 @@ from embtie_widgets.charts import bottleneck_strip as strip
 from embtie_widgets.charts.bottleneck import View
 from embtie_widgets.charts.bottleneck_line import HEADS
 from embtie_widgets.charts.bottleneck_steps import WORDS
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.charts.theme import MODELS, PALETTES, PARTS, contrast
 from embtie_widgets.results.bottleneck import CURVES, BottleneckReport
 from tests.sample_bottleneck import (
@@ -340,7 +341,7 @@ def test_the_dispute_is_told_beside_the_numbers_and_cites_both_sides() -> None:
         said = chart.text(None, result)
         assert "2603.10145" in said
         assert "2608.16671" in said
-        assert chart.DISPUTE in chart.page(result, "{}").replace("&#x27;", "'")
+        assert chart.DISPUTE in result_page(chart.plots(result), "{}").replace("&#x27;", "'")
 
 
 def test_the_command_line_has_numbers_groups_reasons_and_notes() -> None:
@@ -355,7 +356,7 @@ def test_the_command_line_has_numbers_groups_reasons_and_notes() -> None:
 @pytest.mark.parametrize("made", EVERY)
 def test_every_result_has_a_page_a_picture_and_a_caption(made: Any) -> None:
     result = made()
-    page = chart.page(result, json.dumps({"request": {"kind": "bottleneck"}}))
+    page = result_page(chart.plots(result), json.dumps({"request": {"kind": "bottleneck"}}))
     assert "embtie-settings" in page
     assert chart.figure(result).layout.annotations[-1].text
     assert chart.caption(result).endswith(".")

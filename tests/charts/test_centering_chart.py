@@ -10,6 +10,7 @@ import pytest
 
 from embtie_widgets.charts import centering as chart
 from embtie_widgets.charts.centering_view import METHOD_WORDS
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.charts.stretched import axis, stretched
 from embtie_widgets.charts.theme import METHODS, PALETTES, contrast, method_marks
 from embtie_widgets.results.centering import CenteringReport, CenteringRun
@@ -516,11 +517,11 @@ def test_the_chart_by_coefficient_takes_the_mean_over_seeds() -> None:
 
 
 def test_the_page_holds_every_chart_that_there_is_something_on(sweep: CenteringReport) -> None:
-    drawn = chart.page(sweep, '{"seed": 0}')
+    drawn = result_page(chart.plots(sweep), '{"seed": 0}')
     assert drawn.count('class="plotly-graph-div"') == 4
     assert 'id="embtie-settings"' in drawn
-    assert chart.page(recorded(), "{}").count('class="plotly-graph-div"') == 3
-    assert chart.page(one_rate(), "{}").count('class="plotly-graph-div"') == 2
+    assert result_page(chart.plots(recorded()), "{}").count('class="plotly-graph-div"') == 3
+    assert result_page(chart.plots(one_rate()), "{}").count('class="plotly-graph-div"') == 2
 
 
 @pytest.mark.browser
@@ -528,7 +529,7 @@ def test_the_page_holds_every_chart_that_there_is_something_on(sweep: CenteringR
 def test_on_a_phone_the_page_has_one_chart_below_the_other(
     chromium: Any, tmp_path: Path, sweep: CenteringReport, width: int, columns: int
 ) -> None:
-    (tmp_path / "page.html").write_text(chart.page(sweep, "{}"), encoding="utf-8")
+    (tmp_path / "page.html").write_text(result_page(chart.plots(sweep), "{}"), encoding="utf-8")
     page = chromium.new_page(viewport={"width": width, "height": 800})
     try:
         page.goto((tmp_path / "page.html").as_uri())

@@ -6,8 +6,8 @@ import struct
 import zlib
 from dataclasses import replace
 
-from embtie_widgets.charts.figures import figure
-from embtie_widgets.charts.files import alignment_page, offline_page, stamp_of, stamped
+from embtie_widgets.charts.alignment import plots
+from embtie_widgets.charts.files import Plots, result_page, stamp_of, stamped
 from tests.sample_results import pair_result
 
 HOSTILE = json.dumps({"models": {"A": "</script><script>alert(1)</script>", "é": "<!--"}})
@@ -26,7 +26,7 @@ def tiny_png() -> bytes:
 
 
 def test_a_page_holds_its_settings_as_data_that_cannot_end_its_block() -> None:
-    page = alignment_page(pair_result(), HOSTILE)
+    page = result_page(plots(pair_result()), HOSTILE)
     block = re.search(r'<script type="application/json" id="embtie-settings">(.*?)</script>', page)
     assert block is not None
     assert json.loads(block[1]) == json.loads(HOSTILE)
@@ -34,7 +34,7 @@ def test_a_page_holds_its_settings_as_data_that_cannot_end_its_block() -> None:
 
 
 def test_a_page_needs_nothing_else_and_says_what_it_shows() -> None:
-    page = alignment_page(pair_result(), "{}")
+    page = result_page(plots(pair_result()), "{}")
     assert not re.search(r"<(script|link|img|iframe)\b[^>]*\b(src|href)=", page[:3000])
     ours = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert "http" not in ours
@@ -47,7 +47,7 @@ def test_a_page_needs_nothing_else_and_says_what_it_shows() -> None:
 def test_a_models_name_is_no_markup_in_a_page() -> None:
     result = pair_result()
     models = {"A": {"name": "</script><img src=x>"}, "B": {"name": "b"}}
-    assert "<img" not in alignment_page(replace(result, models=models), "{}")
+    assert "<img" not in result_page(plots(replace(result, models=models)), "{}")
 
 
 def test_a_picture_keeps_its_chunks_whole_with_the_settings_among_them() -> None:
@@ -66,7 +66,7 @@ def test_a_picture_keeps_its_chunks_whole_with_the_settings_among_them() -> None
 
 
 def test_a_page_fits_its_window_and_its_caption_is_text_that_wraps() -> None:
-    page = alignment_page(pair_result(), "{}")
+    page = result_page(plots(pair_result()), "{}")
     ours = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert re.search(r'<p class="caption">n = 299 tokens.*seed 0.*</p>', ours)
     assert '"responsive": true' in page
@@ -77,7 +77,7 @@ def test_a_page_fits_its_window_and_its_caption_is_text_that_wraps() -> None:
 def test_a_page_carries_the_narrow_layout_of_a_chart_and_the_width_that_one_needs() -> None:
     bare = {"data": [], "layout": {"height": 300}}
     for extra, words in (({"narrow": {"height": 501}}, '"height": 501'), ({"least": 515}, "515px")):
-        assert words in offline_page(figure({**bare, **extra}, "light"), "a", "b", "{}")
-    plain = offline_page(figure(bare, "light"), "a", "b", "{}")
+        assert words in result_page(Plots("a", (({**bare, **extra}, "b"),)), "{}")
+    plain = result_page(Plots("a", ((bare, "b"),)), "{}")
     assert "relayout(box" not in plain
     assert 'class="wide"' not in plain

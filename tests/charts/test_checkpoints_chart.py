@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from embtie_widgets.charts import checkpoints as chart
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.charts.steps import count, readout, round_values, ticks, tokens
 from embtie_widgets.results.checkpoints import (
     Checkpoint,
@@ -165,4 +166,4 @@ def test_the_last_step_has_a_tick_that_no_other_comes_close_to(scale: str, last:
 
 def test_a_figure_of_one_lane_is_no_strip() -> None:
     assert chart.figure(report(ROWS[:3])).layout.height >= 400
-    assert '"height":480' in chart.page(report(ROWS[:3]), "{}")[-20_000:]
+    assert '"height":480' in result_page(chart.plots(report(ROWS[:3])), "{}")[-20_000:]

@@ -7,6 +7,7 @@ import pytest
 
 from embtie_widgets.charts import drift as chart
 from embtie_widgets.charts.drift_lines import EVERY, View
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.measures.drift import DriftMeter, drift
 from embtie_widgets.results.checkpoints import Checkpoint
 from embtie_widgets.results.drift import Drift
@@ -194,7 +195,7 @@ def test_columns_are_by_matrix_with_mean_and_chance() -> None:
 
 
 def test_the_page_holds_both_pictures_and_its_settings() -> None:
-    page = chart.page(drift_report(), '{"a": "</script>"}')
+    page = result_page(chart.plots(drift_report()), '{"a": "</script>"}')
     assert page.count("plotly-graph-div") == 2
     assert "</script>" not in page.split('id="embtie-settings">')[1].split("</script>")[0]
 

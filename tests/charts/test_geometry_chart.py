@@ -9,6 +9,7 @@ import pytest
 
 from embtie_widgets.charts import geometry as chart
 from embtie_widgets.charts import overlap, spectra
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.charts.geometry import spread
 from embtie_widgets.panels.geometry_tables import by_comparison, by_matrix, reading
 from embtie_widgets.results.geometry import PairGeometry
@@ -59,7 +60,9 @@ def test_without_spaces_all_faces_stand_and_the_spectra_say_why_they_are_empty(
 
 
 def test_the_page_has_the_spectra_only_where_there_are_some(result: PairGeometry) -> None:
-    both, one = (chart.page(given, "{}") for given in (result, without_spaces(result)))
+    both, one = (
+        result_page(chart.plots(given), "{}") for given in (result, without_spaces(result))
+    )
     assert "singular values over" in both
     assert (both.count('class="caption"'), one.count('class="caption"')) == (2, 1)
 
@@ -257,7 +260,7 @@ def test_captions_say_what_the_charts_rest_on(result: PairGeometry) -> None:
 
 
 def test_the_page_holds_both_charts_and_the_settings_once(result: PairGeometry) -> None:
-    page = chart.page(result, '{"k": 10}')
+    page = result_page(chart.plots(result), '{"k": 10}')
     assert page.count('class="plotly-graph-div"') == 2
     assert page.count('id="embtie-settings"') == 1
     assert "</script>" in page
@@ -303,5 +306,5 @@ def test_a_matrix_compared_with_itself_is_warned_of_wherever_it_is_read(
     result: PairGeometry,
 ) -> None:
     same = replace(result, hashes=result.hashes | {"Tied": result.hashes["In"]})
-    for said in (chart.text(None, same), chart.page(same, "{}")):
+    for said in (chart.text(None, same), result_page(chart.plots(same), "{}")):
         assert "In and Tied are one and the same matrix" in said

@@ -11,6 +11,7 @@ import pytest
 
 from embtie_widgets.charts import figures
 from embtie_widgets.charts import gradient as chart
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.charts.gradient import View
 from embtie_widgets.charts.gradient_bands import cut
 from embtie_widgets.charts.gradient_view import reach
@@ -318,7 +319,7 @@ def test_the_command_line_prints_a_table_with_every_run() -> None:
 
 
 def test_the_page_holds_both_charts_and_its_settings() -> None:
-    page = chart.page(flow(), '{"a": 1}')
+    page = result_page(chart.plots(flow()), '{"a": 1}')
     assert page.count('class="caption"') == 2
     assert 'id="embtie-settings"' in page
     assert chart.figure(flow(), "dark").layout.annotations[-1].text.startswith("tied: 300")

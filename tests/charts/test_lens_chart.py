@@ -11,6 +11,7 @@ from embtie_widgets.charts import lens as chart
 from embtie_widgets.charts import lens_curves as curves
 from embtie_widgets.charts import lens_grid as grid
 from embtie_widgets.charts import lens_parts as parts
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.charts.lens_words import MEASURES, guess
 from embtie_widgets.charts.theme import MODELS, marks_of
 from embtie_widgets.results.lens import PairLens
@@ -266,7 +267,7 @@ def test_the_caption_names_lens_mode_text_and_check(result: PairLens) -> None:
 
 
 def test_files_hold_every_chart_and_the_caption(result: PairLens) -> None:
-    page = chart.page(result, '{"kind": "lens"}')
+    page = result_page(chart.plots(result), '{"kind": "lens"}')
     assert page.count("js-plotly-plot") or page.count("plotly-graph-div") >= 3
     assert 'id="embtie-settings"' in page
     drawn = chart.figure(result)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from embtie_widgets.charts import norms as chart
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.charts.norm_plane import LABELS, LIT_POINTS, SEEN_POINTS, Plane, labelled
 from embtie_widgets.charts.theme import MATRICES
 from embtie_widgets.results import PairNorms
@@ -290,7 +291,7 @@ def test_the_command_line_prints_numbers_and_notes(result: PairNorms) -> None:
 
 
 def test_the_page_stands_alone_with_settings_and_caption(result: PairNorms) -> None:
-    page = chart.page(result, '{"a": "</script>"}')
+    page = result_page(chart.plots(result), '{"a": "</script>"}')
     assert 'id="embtie-settings"' in page
     assert "270 tokens that occur" in page
     assert '"a": "</script>"' not in page

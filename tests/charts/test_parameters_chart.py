@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from embtie_widgets.charts import parameters as chart
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.charts.theme import ROLES
 from embtie_widgets.jobs.parameters import shipped_report
 from embtie_widgets.requests import ParametersRequest
@@ -88,7 +89,7 @@ def test_sentence_caption_and_text_give_the_numbers(result: ParameterReport) -> 
 
 
 def test_the_offline_page_holds_its_settings(result: ParameterReport) -> None:
-    page = chart.page(result, json.dumps({"request": "</script>"}))
+    page = result_page(chart.plots(result), json.dumps({"request": "</script>"}))
     assert "Qwen3 4B" in page
     assert '{"request": "\\u003c/script>"}' in page
 

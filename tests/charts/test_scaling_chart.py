@@ -8,6 +8,7 @@ import pytest
 
 from embtie_widgets.charts import scaling as chart
 from embtie_widgets.charts import scaling_curves as curves
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.charts.theme import PALETTES, ROLES, contrast
 from embtie_widgets.results.gradient import trailing_mean
 from embtie_widgets.results.scaling import TO, Nearness, ScalingReport
@@ -244,7 +245,7 @@ def test_the_command_line_gets_a_line_for_each_factor(result: ScalingReport) -> 
 
 
 def test_the_page_holds_both_charts_and_the_settings(result: ScalingReport) -> None:
-    page = chart.page(result, '{"seed": 0}')
+    page = result_page(chart.plots(result), '{"seed": 0}')
     assert page.count("plotly-graph-div") >= 2
     assert 'id="embtie-settings"' in page
 

@@ -8,6 +8,7 @@ import pytest
 
 from embtie_widgets.charts import staircase as chart
 from embtie_widgets.charts import staircase_extras as extras
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.charts.staircase_view import MOST_DRAWN, View
 from tests import sample_staircase as sample
 
@@ -273,7 +274,7 @@ def test_a_run_that_failed_is_told_and_the_other_drawn() -> None:
 def test_text_and_page_have_the_numbers_and_settings() -> None:
     result = sample.toy()
     assert "held out 0.99" in chart.text(None, result)
-    page = chart.page(result, '{"a": 1}')
+    page = result_page(chart.plots(result), '{"a": 1}')
     assert '"a": 1' in page
     assert page.count('class="caption"') == 3
 
@@ -317,7 +318,7 @@ def test_of_the_frequencies_the_one_that_ends_highest_stands_out() -> None:
     assert [trace["name"] for trace in coloured(found)] == ["k = 2"]
     assert len(found.figure["data"]) == 4
     assert "k = 2, which ends highest, at 0.70; k = 0 is order 0, the same for all" in found.caption
-    assert found.title in chart.page(result, "{}")
+    assert found.title in result_page(chart.plots(result), "{}")
 
 
 @pytest.mark.parametrize(

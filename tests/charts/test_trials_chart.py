@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from embtie_widgets.charts import trials as chart
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.charts.theme import PALETTES, WAYS, contrast
 from embtie_widgets.charts.trials_curves import MOST_CHARTS, charts_of, drawn
 from embtie_widgets.charts.trials_view import by_data
@@ -273,8 +274,8 @@ def test_a_key_names_one_run_alone(grid: TrialsReport) -> None:
 
 def test_the_page_has_every_chart_that_says_something() -> None:
     settings = json.dumps({"a": "</script>"})
-    assert chart.page(sample.ranks(), settings).count('class="caption"') == 2
-    page = chart.page(sample.every_state(), settings)
+    assert result_page(chart.plots(sample.ranks()), settings).count('class="caption"') == 2
+    page = result_page(chart.plots(sample.every_state()), settings)
     assert page.count('class="caption"') == 3
     assert page.count("The papers disagree") == 1
     assert "The papers disagree" not in page.split("</h1>")[0]

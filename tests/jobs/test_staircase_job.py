@@ -10,6 +10,7 @@ import pytest
 
 import embtie_widgets as ew
 from embtie_widgets.charts import staircase as chart
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.errors import Cancelled
 from embtie_widgets.jobs import staircase
 from embtie_widgets.jobs.first import first_result
@@ -217,7 +218,7 @@ def test_one_label_or_one_anchor_has_no_pairs_and_no_correlation(fields):
     run = next(iter(report.runs.values()))
     assert all(matrix.points.shape[-1] == 2 for matrix in run.matrices.values())
     assert len(run.matrices["unembedding"].rows) == 1
-    assert chart.page(report, "{}")
+    assert result_page(chart.plots(report), "{}")
     assert not [t for t in run.tracks if t.matrix == "unembedding" and not t.constant]
 
 

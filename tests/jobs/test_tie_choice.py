@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import embtie_widgets as ew
-from embtie_widgets.charts.files import alignment_page
+from embtie_widgets.charts.alignment import plots
+from embtie_widgets.charts.files import result_page
 from embtie_widgets.cli import main
 from embtie_widgets.jobs.exports import files, summary_json
 from embtie_widgets.panels.pair import pair_facts
@@ -45,7 +46,7 @@ def test_the_choice_and_the_configurations_word_are_on_the_result(result: Any) -
 
 
 def test_every_file_of_the_result_says_so(request_: ew.AlignRequest, result: Any) -> None:
-    page = alignment_page(result, summary_json(request_, result))
+    page = result_page(plots(result), summary_json(request_, result))
     written = files(request_, result, page)
     assert '"treat_as_tied": true' in written["request.json"].decode()
     for name in ("result.json", "tokens.csv", "figure.html"):

@@ -8,6 +8,7 @@ import ipywidgets as w
 import numpy as np
 import pandas as pd
 
+from embtie_widgets.charts.files import Plots
 from embtie_widgets.jobs.cache import entry_key, kept_or_made, recall
 from embtie_widgets.jobs.estimate import Estimate
 from embtie_widgets.panels.exports import Offer, csv_offer, page_offer
@@ -85,8 +86,8 @@ def preview_length(request: LengthRequest) -> LengthRequest | None:
     return None if request.sample else replace(request, sample=2)
 
 
-def page_length(result: Lengths, settings: str) -> str:
-    return f"<p>{result.length.sum()}</p>{settings}"
+def plots_length(result: Lengths) -> Plots:
+    return Plots(f"{result.length.sum()}", (({"data": [], "layout": {}}, "five rows"),))
 
 
 class LengthPanel(Panel):

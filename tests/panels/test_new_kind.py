@@ -21,7 +21,7 @@ from tests.panels.length_kind import LengthPanel, LengthRequest, entry, made
 @pytest.fixture(autouse=True)
 def known_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path))
-    monkeypatch.setitem(KINDS, "length", entry("run", "estimate", "page"))
+    monkeypatch.setitem(KINDS, "length", entry("run", "estimate", "plots"))
     made.clear()
 
 
@@ -76,5 +76,5 @@ def test_every_kind_is_told_by_name_and_all_its_parts_are_there() -> None:
     for name, kind in KINDS.items():
         assert kind.request.kind == name
         assert read_request({"embtie": 1, "kind": name}) == kind.request()
-        for part in ("run", "look", "first", "estimate", "preview", "page", "text"):
+        for part in ("run", "look", "first", "estimate", "preview", "plots", "text"):
             assert callable(kind.part(part))

@@ -44,7 +44,7 @@ class Gate:
 @pytest.fixture(autouse=True)
 def known_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path))
-    monkeypatch.setitem(KINDS, "length", entry("run", "look", "estimate", "preview", "page"))
+    monkeypatch.setitem(KINDS, "length", entry("run", "look", "estimate", "preview", "plots"))
     monkeypatch.setattr(length_kind, "before", [])
     made.clear()
 
