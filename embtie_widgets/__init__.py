@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from embtie_widgets.panels.geometry import GeometryPanel
     from embtie_widgets.panels.gradient import GradientFlowPanel
     from embtie_widgets.panels.lens import LensPanel
+    from embtie_widgets.panels.lesson import Exercise, Picture, Prediction
     from embtie_widgets.panels.norms import NormFrequencyPanel
     from embtie_widgets.panels.parameters import ParametersPanel
     from embtie_widgets.panels.scaling import ScalingPanel
@@ -85,6 +86,7 @@ _HOME = {
     "DriftPanel": "panels.drift",
     "DriftRequest": "requests",
     "EmbtieError": "errors",
+    "Exercise": "panels.lesson",
     "GeometryPanel": "panels.geometry",
     "GeometryRequest": "requests",
     "GradientFlowPanel": "panels.gradient",
@@ -94,6 +96,8 @@ _HOME = {
     "ModelRef": "requests",
     "NormFrequencyPanel": "panels.norms",
     "NormFrequencyRequest": "requests",
+    "Picture": "panels.lesson",
+    "Prediction": "panels.lesson",
     "ParametersPanel": "panels.parameters",
     "ParametersRequest": "requests",
     "RunRecorder": "training.recorder",
@@ -152,6 +156,7 @@ __all__ = [
     "DriftPanel",
     "DriftRequest",
     "EmbtieError",
+    "Exercise",
     "GeometryPanel",
     "GeometryRequest",
     "GradientFlowPanel",
@@ -163,6 +168,8 @@ __all__ = [
     "NormFrequencyRequest",
     "ParametersPanel",
     "ParametersRequest",
+    "Picture",
+    "Prediction",
     "RunRecorder",
     "ScalingPanel",
     "ScalingRequest",

@@ -1,0 +1,175 @@
+"""Small charts for a lesson: bars, lines, histograms and points from plain numbers.
+
+A name that the other charts have a colour for keeps it ("In", "Out -> Tied", "tied", "mu-loss");
+every other name takes the next of the neutral ones.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from embtie_widgets.charts.figures import plain
+from embtie_widgets.charts.theme import (
+    COMPARISONS,
+    MATRICES,
+    METHODS,
+    MODELS,
+    PARTS,
+    SIGNATURES,
+    Mark,
+)
+
+Values = Sequence[float] | np.ndarray[Any, Any]
+_KNOWN = {**METHODS, **SIGNATURES, **PARTS, **MODELS, **COMPARISONS, **MATRICES}
+_FREE = ("mu-centering", "mu-loss", "sgd", "z-loss", "soft-cap", "none")
+_FLOOR = Mark("#7a828f", "dot", "triangle-up")
+_HEIGHT = 340
+
+
+def marks_by_name(names: Iterable[str]) -> dict[str, Mark]:
+    """The mark of each name; those that no chart knows take different ones in their order."""
+    free = iter(METHODS[name] for name in _FREE * 3)
+    known = {name: _KNOWN.get(name.replace(" ", "").replace("→", "->")) for name in names}
+    exact = {name: _KNOWN.get(name) or found for name, found in known.items()}
+    return {name: mark or next(free, _FLOOR) for name, mark in exact.items()}
+
+
+def bars(
+    values: Mapping[str, float], y: str, floors: Mapping[str, float] | float | None = None
+) -> dict[str, Any]:
+    """One bar a name with its value above it; `floors` are dotted lines, one for all or one each,
+    such as what chance reaches."""
+    marks = marks_by_name(values)
+    high, low = max(0.0, *values.values()), min(0.0, *values.values())
+    places = dict.fromkeys(values, floors) if isinstance(floors, int | float) else (floors or {})
+    bar = {
+        "type": "bar",
+        "x": [plain(name) for name in values],
+        "y": list(values.values()),
+        "marker": {"color": [mark.color for mark in marks.values()]},
+        "text": [_short(value) for value in values.values()],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "hoverinfo": "x+y",
+        "width": 0.6,
+    }
+    layout = _layout("", y, legend=False)
+    layout["yaxis"]["range"] = [1.15 * low, 1.15 * max(high, *places.values(), 0.0) or 1.0]
+    layout["shapes"] = [_dash(list(values).index(n), at) for n, at in places.items()]
+    layout["xaxis"]["showgrid"] = False
+    return {"data": [bar, *_floor_legend(places)], "layout": layout | _shown(bool(places))}
+
+
+def lines(
+    curves: Mapping[str, tuple[Values, Values]], x: str, y: str, *, log_x: bool = False
+) -> dict[str, Any]:
+    """One curve a name, from its values across and up, with a marker where a curve has few."""
+    marks = marks_by_name(curves)
+    data = [
+        {
+            "type": "scatter",
+            "name": plain(name),
+            "x": np.asarray(across, float),
+            "y": np.asarray(up, float),
+            "mode": "lines+markers" if len(across) <= 40 else "lines",
+            "line": {"color": marks[name].color, "dash": marks[name].dash, "width": 2.5},
+            "marker": {"symbol": marks[name].symbol, "size": 7, "color": marks[name].color},
+        }
+        for name, (across, up) in curves.items()
+    ]
+    layout = _layout(x, y)
+    if log_x:
+        layout["xaxis"]["type"] = "log"
+    return {"data": data, "layout": layout}
+
+
+def histogram(samples: Mapping[str, Values], x: str, bins: int = 60) -> dict[str, Any]:
+    """How values spread, as outlines on common bins, each in shares of its own values."""
+    known = {name: np.asarray(values, float) for name, values in samples.items()}
+    known = {name: values[np.isfinite(values)] for name, values in known.items()}
+    whole = np.concatenate(list(known.values()))
+    edges = np.histogram_bin_edges(whole, bins)
+    marks = marks_by_name(known)
+    data = [
+        {
+            "type": "scatter",
+            "name": plain(name),
+            "x": np.repeat(edges, 2),
+            "y": _outline(np.histogram(values, edges)[0] / max(len(values), 1) * 100),
+            "mode": "lines",
+            "line": {"color": marks[name].color, "dash": marks[name].dash, "width": 2.2},
+        }
+        for name, values in known.items()
+    ]
+    return {"data": data, "layout": _layout(x, "share of the tokens, %")}
+
+
+def points(
+    groups: Mapping[str, tuple[Values, Values]], x: str, y: str, words: Sequence[str] = ()
+) -> dict[str, Any]:
+    """One cloud of points a name; `words`, text for each point, are read at the pointer."""
+    marks = marks_by_name(groups)
+    data = [
+        {
+            "type": "scattergl",
+            "name": plain(name),
+            "x": np.asarray(across, float),
+            "y": np.asarray(up, float),
+            "mode": "markers",
+            "marker": {
+                "color": marks[name].color,
+                "symbol": marks[name].symbol,
+                "size": 5,
+                "opacity": 0.55,
+            },
+            "hovertext": [plain(word) for word in words],
+        }
+        for name, (across, up) in groups.items()
+    ]
+    return {"data": data, "layout": _layout(x, y)}
+
+
+def _layout(x: str, y: str, *, legend: bool = True) -> dict[str, Any]:
+    return {
+        "height": _HEIGHT,
+        "margin": {"l": 8, "r": 16, "t": 34 if legend else 16, "b": 8},
+        "showlegend": legend,
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "hovermode": "closest",
+        "xaxis": {"title": {"text": plain(x)}, "zeroline": False, "showline": True},
+        "yaxis": {"title": {"text": plain(y)}, "zeroline": True},
+    }
+
+
+def _shown(legend: bool) -> dict[str, Any]:
+    """The margin and the legend of bars, which only a floor needs."""
+    room = {"l": 8, "r": 16, "t": 34 if legend else 16, "b": 8}
+    return {"showlegend": legend, "margin": room}
+
+
+def _dash(place: int, at: float) -> dict[str, Any]:
+    line = {"color": _FLOOR.color, "dash": "dot", "width": 2.5}
+    return {
+        "type": "line",
+        "x0": place - 0.42,
+        "x1": place + 0.42,
+        "y0": at,
+        "y1": at,
+        "line": line,
+    }
+
+
+def _floor_legend(places: Mapping[str, float]) -> list[dict[str, Any]]:
+    """The dotted line's name, as a curve of nothing."""
+    line = {"color": _FLOOR.color, "dash": "dot", "width": 2.5}
+    named = {"type": "scatter", "name": "chance", "mode": "lines", "line": line}
+    return [{**named, "x": [None], "y": [None], "showlegend": True}] if places else []
+
+
+def _outline(heights: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.concatenate([[0.0], np.repeat(heights, 2), [0.0]])
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−")

@@ -1,0 +1,305 @@
+"""What a lesson is made of: a guess made before looking, what follows it, and exercises that check
+themselves.
+
+    guess = ew.Prediction("Which is nearer to Tied?", ["In", "Out"])
+    guess                                          # shown by the cell
+    guess.after(ew.Picture.bars({...}, y="mean cosine"))   # shown once the guess is made
+    guess.reveal("Out", "Because ...")             # the guess against what came out
+    ew.Exercise("How large ...?", check=0.31, hint="Look at ...")
+
+Without a page, `guess.answer = "Out"` makes the guess, and `exercise.answer = 0.3` answers.
+"""
+
+import html
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import ipywidgets as w
+
+from embtie_widgets.charts import lesson as draw
+from embtie_widgets.charts.theme import templates
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.run import first, run
+from embtie_widgets.panels.fields import card
+from embtie_widgets.panels.guard import guard
+from embtie_widgets.panels.notice import Notice
+from embtie_widgets.panels.style import style
+from embtie_widgets.panels.words import escape
+from embtie_widgets.requests import Request
+from embtie_widgets.requests.kinds import KINDS
+from embtie_widgets.widgets import PlotFigure
+
+Shown = w.Widget | Callable[[], w.Widget]
+_FAILED = "This could not be made; the message stands at the guess above."
+_WITHIN = 0.05  # how far a typed number may be off, as a share of the right one
+
+
+class Prediction(w.VBox):
+    """A question to be answered before the result is seen; the first answer stands.
+
+    `choices` are the answers to choose from.  `answer` is the one chosen, None before; to set it
+    is to choose.  What `after` and `reveal` give stays closed until then.
+    """
+
+    def __init__(self, question: str, choices: Iterable[str]) -> None:
+        self.choices = tuple(choices)
+        self._answer: str | None = None
+        self._waiting: list[Callable[[], None]] = []
+        self._radio = w.RadioButtons(options=self.choices, value=None).add_class("ep-choices")
+        self._radio.tooltip = question
+        self._button = w.Button(description="That is my guess", disabled=True)
+        self._said, self._notice = w.HTML(), Notice()
+        self._radio.observe(self._picked, "value")
+        self._button.on_click(guard(lambda _: self._commit(self._radio.value), self._notice.show))
+        foot = w.HBox([self._button.add_class("ep-primary"), self._said]).add_class("ep-asks")
+        whole = card("Your guess", w.HTML(_paragraph(question)), self._radio, foot, self._notice)
+        super().__init__([style(), whole])
+        self.add_class("embtie-panel").add_class("ep-lesson")
+
+    @property
+    def answer(self) -> str | None:
+        """The choice that was made, None before."""
+        return self._answer
+
+    @answer.setter
+    def answer(self, choice: str) -> None:
+        self._commit(choice)
+
+    def after(self, *shown: Shown) -> w.VBox:
+        """A place for widgets that are seen once the guess is made; a function that makes one is
+        called then, so that nothing is computed earlier."""
+        return self._gate("The result appears here once you have made your guess above.", shown)
+
+    def reveal(self, answer: str | Callable[[], str], why: str) -> w.VBox:
+        """The guess beside the answer that came out, which is one of the choices, and why."""
+        if not callable(answer):
+            self._known(answer)
+        return self._gate("", [lambda: self._verdict(answer, why)])
+
+    def _gate(self, closed: str, shown: Sequence[Shown]) -> w.VBox:
+        note, inside = w.HTML(_paragraph(closed, "ep-quiet")), w.VBox()
+
+        def opened() -> None:
+            note.value = _paragraph(_FAILED, "ep-quiet")
+            inside.children = [part() if callable(part) else part for part in shown]
+            note.value = ""
+
+        gate = w.VBox([style(), note, inside])
+        gate.add_class("embtie-panel").add_class("ep-lesson")
+        if self._answer is None:
+            self._waiting.append(opened)
+        else:
+            opened()
+        return gate
+
+    def _picked(self, _change: Any) -> None:
+        self._button.disabled = self._answer is not None or self._radio.value is None
+
+    def _known(self, choice: str) -> str:
+        if choice not in self.choices:
+            raise EmbtieError(
+                f"'{choice}' is none of the choices.", f"They are: {'; '.join(self.choices)}."
+            )
+        return choice
+
+    def _commit(self, choice: str) -> None:
+        if self._answer not in {None, self._known(choice)}:
+            raise EmbtieError(
+                "This guess has been made: the first one stands.",
+                "Run the cell of the question again to start anew.",
+            )
+        if self._answer is not None:
+            return
+        self._answer = self._radio.value = choice
+        self._radio.disabled = self._button.disabled = True
+        self._said.value = _status("Made. Go on below.")
+        waiting, self._waiting = self._waiting, []
+        _each(waiting)
+
+    def _verdict(self, answer: str | Callable[[], str], why: str) -> w.Widget:
+        found = self._known(answer() if callable(answer) else answer)
+        if found == self._answer:
+            words = f"<strong>✓ As you thought: {escape(found)}</strong>"
+        else:
+            words = (
+                f"<strong>↻ It came out otherwise: {escape(found)}</strong>"
+                f"<br>Your guess was: {escape(self._answer)}"
+            )
+        return card("What came out", w.HTML(f'<p role="status">{words}</p>{_paragraph(why)}'))
+
+
+class Exercise(w.VBox):
+    """A question that checks its own answer.
+
+    `check` is the right number (`within` so much, 5 % of it without), the right one of the
+    `choices`, or a function that says of an answer whether it is right.  `hint` is said to a wrong
+    answer; of several, one more with each other wrong answer.  `right` is None until something was
+    answered; to set `answer` is to answer.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        *,
+        check: float | str | Callable[[Any], bool],
+        hint: str | Sequence[str],
+        choices: Iterable[str] = (),
+        within: float | None = None,
+    ) -> None:
+        self.choices, self._check, self._within = tuple(choices), check, within
+        self._hints = (hint,) if isinstance(hint, str) else tuple(hint)
+        self._wrong: list[Any] = []
+        self._answer: Any = None
+        self.right: bool | None = None
+        if self.choices:
+            self._field = w.RadioButtons(options=self.choices, value=None).add_class("ep-choices")
+        else:
+            self._field = w.Text(placeholder="a number" if self._asks_number else "your answer")
+            self._field.add_class("ep-field")
+        self._field.tooltip = question
+        self._button = w.Button(description="Check").add_class("ep-primary")
+        self._said, self._notice = w.HTML(), Notice()
+        self._button.on_click(guard(lambda _: self._given(self._field.value), self._notice.show))
+        row = [self._field, self._button] if not self.choices else [self._button]
+        ask = [w.HBox(row).add_class("ep-asks"), self._said, self._notice]
+        above = [self._field] if self.choices else []
+        whole = card("Exercise", w.HTML(_paragraph(question)), *above, *ask)
+        super().__init__([style(), whole])
+        self.add_class("embtie-panel").add_class("ep-lesson")
+
+    @property
+    def answer(self) -> Any:
+        """The last answer as it was understood, None before."""
+        return self._answer
+
+    @answer.setter
+    def answer(self, given: Any) -> None:
+        self._given(given)
+
+    @property
+    def _asks_number(self) -> bool:
+        return isinstance(self._check, int | float)
+
+    def _given(self, given: Any) -> None:
+        self._notice.clear()
+        if given is None or given == "":
+            raise EmbtieError("There is no answer yet.", "Choose or type one, then press Check.")
+        self._answer = number_of(given) if self._asks_number else given
+        if self.choices and given not in self.choices:
+            raise EmbtieError(f"'{given}' is none of the choices.", "Take one as it stands.")
+        self.right = self._is_right(self._answer)
+        if self.right:
+            self._said.value = _status("✓ Right.")
+            return
+        if self._answer not in self._wrong:
+            self._wrong.append(self._answer)
+        hints = self._hints[: len(self._wrong)]
+        self._said.value = _status(f"✗ Not yet. {' '.join(hints)}")
+
+    def _is_right(self, answer: Any) -> bool:
+        if callable(self._check):
+            return bool(self._check(answer))
+        if isinstance(self._check, str):
+            return bool(answer == self._check)
+        within = _WITHIN * abs(self._check) if self._within is None else self._within
+        return bool(abs(answer - self._check) <= within)
+
+
+class Picture(w.VBox):
+    """A chart with a line below it: of plotly's "data" and "layout", of plain numbers (`bars`,
+    `lines`, `histogram`, `points`), or one that belongs to a request (`of`)."""
+
+    def __init__(self, spec: Mapping[str, Any], caption: str = "") -> None:
+        self.figure = PlotFigure(templates(), spec)
+        said = w.HTML(_paragraph(caption)).add_class("ep-caption") if caption else None
+        super().__init__([style(), card("", self.figure, *([said] if said else []))])
+        self.add_class("embtie-panel").add_class("ep-lesson").add_class("ep-picture")
+
+    @classmethod
+    def bars(
+        cls,
+        values: Mapping[str, float],
+        y: str,
+        floors: Mapping[str, float] | float | None = None,
+        caption: str = "",
+    ) -> "Picture":
+        """One bar a name; `floors` is what chance reaches, one number or one for each name."""
+        return cls(draw.bars(values, y, floors), caption)
+
+    @classmethod
+    def lines(
+        cls,
+        curves: Mapping[str, tuple[Any, Any]],
+        x: str,
+        y: str,
+        caption: str = "",
+        log_x: bool = False,
+    ) -> "Picture":
+        """One curve a name, from its values across and up."""
+        return cls(draw.lines(curves, x, y, log_x=log_x), caption)
+
+    @classmethod
+    def histogram(
+        cls, samples: Mapping[str, Any], x: str, caption: str = "", bins: int = 60
+    ) -> "Picture":
+        """How the values of each name spread."""
+        return cls(draw.histogram(samples, x, bins), caption)
+
+    @classmethod
+    def points(
+        cls,
+        groups: Mapping[str, tuple[Any, Any]],
+        x: str,
+        y: str,
+        words: Sequence[str] = (),
+        caption: str = "",
+    ) -> "Picture":
+        """One cloud of points a name; `words` are read at the pointer."""
+        return cls(draw.points(groups, x, y, words), caption)
+
+    @classmethod
+    def of(cls, request: Request, which: int = 0) -> "Picture":
+        """A chart of a request, as its panel draws it, by number; the result that ships with the
+        package is taken where there is one."""
+        result = first(request)
+        if result is None:
+            result = run(request)
+        return cls(*KINDS[request.kind].part("plots")(result).charts[which])
+
+
+def number_of(given: Any) -> float:
+    """The number that was typed: 0.25, 25 %, 1/4 and 50,304 are all understood."""
+    text = str(given).strip().replace("−", "-").replace(" ", "")
+    percent, text = text.endswith("%"), text.removesuffix("%")
+    top, _, bottom = text.replace(",", "").partition("/")
+    try:
+        found = float(top) / (float(bottom) if bottom else 1.0) / (100 if percent else 1)
+    except (ValueError, ZeroDivisionError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise EmbtieError(f"'{given}' is no number.", "Write it like 0.25, 25 % or 1/4.")
+    return found
+
+
+def _each(actions: Iterable[Callable[[], None]]) -> None:
+    """Carry all of them out; the first fault is raised when the last has had its turn."""
+    faults = []
+    for action in actions:
+        try:
+            action()
+        except Exception as fault:
+            faults.append(fault)
+    if faults:
+        raise faults[0]
+
+
+def _paragraph(text: str, kind: str = "") -> str:
+    """Any text as paragraphs, parted where a line is empty."""
+    mark = f' class="{kind}"' if kind else ""
+    parts = (part.strip() for part in text.split("\n\n"))
+    return "".join(f"<p{mark}>{html.escape(part)}</p>" for part in parts if part)
+
+
+def _status(text: str) -> str:
+    return f'<p role="status">{escape(text)}</p>'
