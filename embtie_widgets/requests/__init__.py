@@ -13,6 +13,7 @@ from embtie_widgets.requests.lens import LensRequest
 from embtie_widgets.requests.model import ModelRef
 from embtie_widgets.requests.norms import NormFrequencyRequest
 from embtie_widgets.requests.pair import COMPARISONS, DEVICES, ROLES, PairRequest
+from embtie_widgets.requests.papers import PaperTablesRequest
 from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.reading import read_request
 from embtie_widgets.requests.request import Request
@@ -39,6 +40,7 @@ __all__ = [
     "ModelRef",
     "NormFrequencyRequest",
     "PairRequest",
+    "PaperTablesRequest",
     "ParametersRequest",
     "Request",
     "ScalingRequest",

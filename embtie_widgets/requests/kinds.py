@@ -17,6 +17,7 @@ from embtie_widgets.requests.geometry import GeometryRequest
 from embtie_widgets.requests.gradient import GradientFlowRequest
 from embtie_widgets.requests.lens import LensRequest
 from embtie_widgets.requests.norms import NormFrequencyRequest
+from embtie_widgets.requests.papers import PaperTablesRequest
 from embtie_widgets.requests.parameters import ParametersRequest
 from embtie_widgets.requests.request import Request
 from embtie_widgets.requests.scaling import ScalingRequest
@@ -154,6 +155,11 @@ KINDS: dict[str, Kind] = {
             estimate="embtie_widgets.jobs.norms_cost:estimate_norms",
             plots="embtie_widgets.charts.norms:plots",
             text="embtie_widgets.charts.norms:text",
+        ),
+        Kind(
+            PaperTablesRequest,
+            run="embtie_widgets.jobs.papers:run_papers",
+            look="embtie_widgets.jobs.papers:look_up",
         ),
         Kind(
             ParametersRequest,
