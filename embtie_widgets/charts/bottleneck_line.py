@@ -11,11 +11,8 @@ from embtie_widgets.charts.lens_words import short
 from embtie_widgets.charts.shapes import ABOVE, faint
 from embtie_widgets.charts.theme import Mark, mark_of
 from embtie_widgets.results.bottleneck import BottleneckReport
+from embtie_widgets.results.bottleneck_published import CHECK, HEADS
 
-HEADS = {"GPT-2": (768, 50_257), "OLMo-1B": (2_048, 50_304), "Llama 3 8B": (4_096, 128_256)}
-"""d and V of heads that everybody knows; what is marked of them is the line, nothing measured."""
-PUBLISHED = ("GPT-2, published", 768 / 50_257, 0.9943)
-"""The mean ratio over 2,039 sampled tokens of WikiText-2, from arXiv 2608.16671."""
 _NEUTRAL = mark_of("")
 _LOW, _HIGH = 0.0015, 0.16  # of d / V, where nothing measured asks for more
 _LOWEST = 0.925  # of r, likewise
@@ -53,6 +50,7 @@ def _line(how: Scale, across: tuple[float, float]) -> _Trace:
 
 
 def _heads(how: Scale) -> _Trace:
+    """What is marked of them is the line, nothing measured."""
     shares = np.array([d / rows for d, rows in HEADS.values()])
     return {
         "type": "scatter",
@@ -67,15 +65,14 @@ def _heads(how: Scale) -> _Trace:
 
 
 def _published(how: Scale) -> _Trace:
-    name, share, ratio = PUBLISHED
     return {
         "type": "scatter",
-        "name": name,
-        "x": [share],
-        "y": [float(how.of(np.asarray(ratio)))],
+        "name": f"{CHECK.name}, published",
+        "x": [CHECK.share],
+        "y": [float(how.of(np.asarray(CHECK.ratio)))],
         "mode": "markers",
         "marker": {"symbol": "star-diamond", "size": 11, "color": _NEUTRAL.color},
-        "hovertemplate": "GPT-2 on WikiText-2, mean of 2,039 tokens: %{y:.4f}"
+        "hovertemplate": f"{CHECK.name} on WikiText-2, mean of {CHECK.tokens:,} tokens: %{{y:.4f}}"
         "<br>arXiv 2608.16671<extra></extra>",
     }
 

@@ -8,6 +8,7 @@ import numpy as np
 from embtie_widgets.charts.theme import Mark, marks_of
 from embtie_widgets.results.bottleneck import BottleneckModel, BottleneckReport, BottleneckRun
 from embtie_widgets.results.bottleneck import Vector as Vector
+from embtie_widgets.results.bottleneck_published import RATIO
 from embtie_widgets.results.gradient import trailing_mean
 
 SMOOTH = 20
@@ -33,12 +34,10 @@ class Scale:
     @property
     def paper(self) -> tuple[float, float]:
         """Between which numbers the paper's models lie."""
-        low, high = sorted(float(self.of(np.asarray(r))) for r in PAPER)
+        low, high = sorted(float(self.of(np.asarray(r))) for r in RATIO)
         return low, high
 
 
-PAPER = (0.95, 0.99)
-"""The ratio that is not transmitted in the paper's families of models."""
 _R = Scale(
     "destroyed",
     "Not transmitted, r",

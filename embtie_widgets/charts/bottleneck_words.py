@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-from embtie_widgets.charts.bottleneck_line import PUBLISHED
 from embtie_widgets.charts.bottleneck_view import (
     Ratio,
     View,
@@ -14,6 +13,7 @@ from embtie_widgets.charts.bottleneck_view import (
 from embtie_widgets.charts.groups import group_text
 from embtie_widgets.charts.sentences import listed
 from embtie_widgets.results.bottleneck import Bottleneck, BottleneckReport
+from embtie_widgets.results.bottleneck_published import CHECK
 from embtie_widgets.results.groups import BY_FREQUENCY, BY_KIND
 
 DISPUTE = (
@@ -108,12 +108,11 @@ def caption(result: BottleneckReport, view: View | None = None) -> str:
 
 def line_caption(result: BottleneckReport) -> str:
     """What the chart of the line rests on."""
-    name, _, ratio = PUBLISHED
     facts = [
         _measured(result),
         "crosses: a random gradient of the same size" if result.models else "",
         "grey area: the paper's range over GPT-2, Pythia, Llama 3, OLMo 2 and Qwen3",
-        f"star: {name} mean per token {ratio:.4f} (arXiv 2608.16671)",
+        f"star: {CHECK.name}, published mean per token {CHECK.ratio:.4f} (arXiv 2608.16671)",
         _checks(result),
     ]
     return _joined(facts)

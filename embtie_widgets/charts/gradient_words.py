@@ -10,18 +10,6 @@ from embtie_widgets.results.gradient import FlowRun, GradientFlow
 
 # The ends of the steps that means are taken over; the last of them is the end of the run.
 _ENDS = (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
-PUBLISHED = {
-    (1, 50): 0.917,
-    (1, 100): 0.902,
-    (101, 200): 0.825,
-    (201, 500): 0.718,
-    (501, 1_000): 0.630,
-    (1, 1_000): 0.703,
-    (1_001, 2_000): 0.614,
-    (2_001, 5_000): 0.631,
-    (5_001, 10_000): 0.629,
-}
-"""The paper's share by steps, from its released log of OLMo-1B: batch 512, warm-up 1,000."""
 # What a share is called in a sentence, the best that a run has first.
 _SHARES = {
     "output_share": "",

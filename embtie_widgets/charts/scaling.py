@@ -14,7 +14,6 @@ from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.scaling_curves import spec as curves
 from embtie_widgets.charts.scaling_words import (
     ON_PUBLISHED,
-    PUBLISHED,
     caption,
     cautions,
     headline,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ON_PUBLISHED",
-    "PUBLISHED",
     "caption",
     "cautions",
     "chosen",

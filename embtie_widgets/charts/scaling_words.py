@@ -1,6 +1,5 @@
 """What turning up the input says in words: headline, captions, cautions, the published numbers."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from embtie_widgets.charts.columns import number
@@ -13,25 +12,6 @@ _MAPS = {
     "orthogonal": "the best rotation or reflection",
     "linear": "the best linear map",
 }
-
-
-@dataclass(frozen=True)
-class Published:
-    """A line of the weight-tying paper's tables 2 and 6."""
-
-    factor: float
-    steps: str
-    input: float
-    output: float
-
-
-PUBLISHED = (
-    Published(1, "10,000", 0.216, 0.384),
-    Published(5, "10,000", 0.222, 0.369),
-    Published(1, "1,000", 0.172, 0.197),
-    Published(2, "1,000", 0.173, 0.197),
-    Published(10, "1,000", 0.173, 0.190),
-)
 ON_PUBLISHED = (
     "OLMo-1B against the untied OLMo-1B-0724, orthogonal map, fitted and scored on the same "
     "tokens. A rotation of 50,304 unrelated rows of width 2,048 reaches 0.17 that way, "

@@ -5,10 +5,11 @@ import math
 import numpy as np
 
 from embtie_widgets.charts.gradient_view import marks
-from embtie_widgets.charts.gradient_words import PUBLISHED, asides, headline, windows
+from embtie_widgets.charts.gradient_words import asides, headline, windows
 from embtie_widgets.panels.facts import facts_of
 from embtie_widgets.panels.words import escape, number, table
 from embtie_widgets.results.gradient import FlowRun, GradientFlow
+from embtie_widgets.results.tying_published import GRADIENT_SHARES
 
 _SHARES = {
     "output_share": "output's share",
@@ -64,7 +65,7 @@ def numbers(result: GradientFlow) -> str:
 
 def _published(run: FlowRun, first: int, last: int) -> str:
     """Of the paper's model, which is tied."""
-    return "–" if run.tied is False else number(PUBLISHED.get((first, last)))
+    return "–" if run.tied is False else number(GRADIENT_SHARES.get((first, last)))
 
 
 def _known(result: GradientFlow, curve: str) -> bool:

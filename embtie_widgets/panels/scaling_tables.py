@@ -6,6 +6,7 @@ from embtie_widgets.charts import scaling as chart
 from embtie_widgets.charts.theme import ROLES
 from embtie_widgets.panels.words import escape, interval, number, table
 from embtie_widgets.results.scaling import TO, Nearness, ScaledRun, ScalingReport
+from embtie_widgets.results.tying_published import SCALING
 
 _KINDS = ("in-sample", "held out", "chance")
 
@@ -67,7 +68,7 @@ def published() -> str:
             number(one.input),
             number(one.output),
         ]
-        for one in chart.PUBLISHED
+        for one in SCALING
     ]
     head = ["", "steps", f"{_dot('input')}to the input", f"{_dot('output')}to the output"]
     shown = table(head, rows, "published numbers")

@@ -15,10 +15,11 @@ from embtie_widgets.charts.files import result_page
 from embtie_widgets.charts.gradient import View
 from embtie_widgets.charts.gradient_bands import cut
 from embtie_widgets.charts.gradient_view import reach
-from embtie_widgets.charts.gradient_words import PUBLISHED, asides, windows
+from embtie_widgets.charts.gradient_words import asides, windows
 from embtie_widgets.charts.theme import MODELS, ROLES
 from embtie_widgets.jobs.recorded import recorded_flow
 from embtie_widgets.results.gradient import FlowRun, GradientFlow
+from embtie_widgets.results.tying_published import GRADIENT_SHARES
 from tests.sample_flow import ROWS, failed, flow, flow_run, growing, recorded
 
 EXACT = View(smooth=False)
@@ -295,12 +296,12 @@ def test_means_are_over_stretches_of_steps_the_first_thousand_and_all() -> None:
     assert (1, 1_000) in long
     assert (10_001, 10_010) not in long
     assert long[-1] == (1, 10_010)
-    assert {(501, 1_000), (5_001, 10_000)} <= set(long) & set(PUBLISHED)
+    assert {(501, 1_000), (5_001, 10_000)} <= set(long) & set(GRADIENT_SHARES)
 
 
 def test_the_published_shares_are_those_of_the_papers_log(shared: Path) -> None:
     run, _ = recorded_flow(shared / "data" / "olmo1b_gradient_provenance.csv")
-    for (first, last), share in PUBLISHED.items():
+    for (first, last), share in GRADIENT_SHARES.items():
         assert run.mean("proxy_share", first, last) == pytest.approx(share, abs=5e-4)
 
 

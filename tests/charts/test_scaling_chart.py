@@ -13,6 +13,7 @@ from embtie_widgets.charts.theme import PALETTES, ROLES, contrast
 from embtie_widgets.results.gradient import trailing_mean
 from embtie_widgets.results.scaling import TO, Nearness, ScalingReport
 from embtie_widgets.results.storage import from_bytes, to_bytes
+from embtie_widgets.results.tying_published import SCALING
 from tests.sample_results import TOKENS
 from tests.sample_scaling import ROWS, STEPS, growing, report
 
@@ -195,7 +196,7 @@ def test_captions_say_what_the_charts_rest_on(result: ScalingReport) -> None:
 
 
 def test_published_numbers_are_those_of_the_paper_and_chance_is_said() -> None:
-    printed = [(one.factor, one.steps, one.input, one.output) for one in chart.PUBLISHED]
+    printed = [(one.factor, one.steps, one.input, one.output) for one in SCALING]
     assert printed == [
         (1, "10,000", 0.216, 0.384),
         (5, "10,000", 0.222, 0.369),
@@ -205,7 +206,7 @@ def test_published_numbers_are_those_of_the_paper_and_chance_is_said() -> None:
     ]
     floor = 8 / (3 * np.pi) * np.sqrt(2048 / 50_304)
     assert f"{floor:.2f}" in chart.ON_PUBLISHED
-    assert all(abs(one.input - floor) < 0.002 for one in chart.PUBLISHED if one.steps == "1,000")
+    assert all(abs(one.input - floor) < 0.002 for one in SCALING if one.steps == "1,000")
 
 
 def test_tokens_are_moved_by_the_difference_of_both_sides(result: ScalingReport) -> None:

@@ -1,0 +1,39 @@
+"""What is printed of the gradient that a head does not transmit: Lost in Backpropagation, arXiv
+2603.10145, from a digest of its second version; the reply to it, arXiv 2608.16671."""
+
+from typing import NamedTuple
+
+RATIO = (0.95, 0.99)
+"""The ratio that is not transmitted in the paper's families of models, and of `FAMILIES`."""
+COSINE = (0.1, 0.3)
+"""And the cosine of the gradient with what is transmitted of it."""
+
+HEADS = {"GPT-2": (768, 50_257), "OLMo-1B": (2_048, 50_304), "Llama 3 8B": (4_096, 128_256)}
+"""d and V of heads that everybody knows."""
+
+FAMILIES = {
+    "GPT-2": "openai-community/gpt2",
+    "Pythia": "EleutherAI/pythia-1b",
+    "Llama 3": "meta-llama/Llama-3.1-8B",
+    "OLMo 2": "allenai/OLMo-2-0425-1B",
+    "Qwen3": "Qwen/Qwen3-0.6B",
+}
+"""The paper's families, each by one of its models: which ones it measured is not known here."""
+
+
+class PublishedRatio(NamedTuple):
+    """The reply's: mean ratio over sampled tokens of WikiText-2, and what is kept."""
+
+    name: str = "GPT-2"
+    ratio: float = 0.9943
+    kept: float = 0.105
+    tokens: int = 2_039
+
+    @property
+    def share(self) -> float:
+        """d / V."""
+        width, rows = HEADS[self.name]
+        return width / rows
+
+
+CHECK = PublishedRatio()
