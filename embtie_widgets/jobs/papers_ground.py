@@ -38,10 +38,14 @@ class Lack:
 
 
 class Ground:
-    """A request, where its work is told to, and what is known of models so far."""
+    """A request, where its work is told to, the recorded runs that it names, and what is known of
+    models so far."""
 
     def __init__(self, request: PaperTablesRequest, progress: Progress = silent) -> None:
+        from embtie_widgets.jobs.papers_records import records_in
+
         self.request, self.progress = request, progress
+        self.records = records_in(request.data)
         self._lacks: dict[ModelRef, Lack | None] = {}
 
     def lacking(self, *models: ModelRef) -> Lack | None:
@@ -64,7 +68,7 @@ class Ground:
         except Interrupted:
             raise
         except EmbtieError as error:
-            return Lack(*_from_facts(model), error.message)
+            return Lack(*from_facts(model), error.message)
         missing = {name: size for name, size in moved.items() if size}
         if self.request.fetch or not missing:
             return None
@@ -73,7 +77,7 @@ class Ground:
         return Lack(f"the matrices in {files} of {model.written}", sum(missing.values()), why)
 
 
-def _from_facts(model: ModelRef) -> tuple[str, int | None]:
+def from_facts(model: ModelRef) -> tuple[str, int | None]:
     """What would be read of a model that the hub tells nothing of, by what ships with embtie."""
     facts = packaged_counts().get(model.ref)
     if facts is None:

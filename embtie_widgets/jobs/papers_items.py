@@ -49,7 +49,9 @@ def _function(where: str) -> Any:
 
 
 _PARAMETERS = "embtie_widgets.jobs.papers_parameters"
+_GRADIENT = "embtie_widgets.jobs.papers_gradient"
 ITEMS: dict[str, Item] = {
     "table-3": Item(f"{_PARAMETERS}:table_3", f"{_PARAMETERS}:make"),
     "table-4": Item(f"{_PARAMETERS}:table_4", f"{_PARAMETERS}:make"),
+    "figure-4": Item(f"{_GRADIENT}:figure_4", f"{_GRADIENT}:make_figure_4"),
 }

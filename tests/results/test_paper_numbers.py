@@ -26,3 +26,12 @@ def test_a_number_agrees_where_it_would_be_printed_so(
     assert number.verdict == verdict
     assert number.difference == pytest.approx(difference, abs=1e-12)
     assert bool(number.reason) == (verdict != "agrees")
+
+
+def test_what_is_in_print_only_lacks_nothing_and_a_stand_in_keeps_its_value() -> None:
+    number = PaperNumber("row", "column", "0.5")
+    told = number.print_only("The runs are not public.")
+    assert told.lacking("a file", 10, "It is not here.") == told
+    stood_in = number.found(0.4, "stand-in", "the bundled pair").lacking("a file", 10, "no")
+    assert (stood_in.verdict, stood_in.value, stood_in.missing) == ("stand-in", 0.4, "a file")
+    assert stood_in.difference is None
