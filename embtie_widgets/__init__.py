@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from embtie_widgets.panels.centering import CenteringPanel
     from embtie_widgets.panels.checkpoints import CheckpointsPanel
     from embtie_widgets.panels.drift import DriftPanel
+    from embtie_widgets.panels.experiment import Experiment
     from embtie_widgets.panels.geometry import GeometryPanel
     from embtie_widgets.panels.gradient import GradientFlowPanel
     from embtie_widgets.panels.lens import LensPanel
@@ -88,6 +89,7 @@ _HOME = {
     "DriftRequest": "requests",
     "EmbtieError": "errors",
     "Exercise": "panels.lesson",
+    "Experiment": "panels.experiment",
     "GeometryPanel": "panels.geometry",
     "GeometryRequest": "requests",
     "GradientFlowPanel": "panels.gradient",
@@ -159,6 +161,7 @@ __all__ = [
     "DriftRequest",
     "EmbtieError",
     "Exercise",
+    "Experiment",
     "GeometryPanel",
     "GeometryRequest",
     "GradientFlowPanel",

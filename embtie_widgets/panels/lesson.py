@@ -10,7 +10,6 @@ themselves.
 Without a page, `guess.answer = "Out"` makes the guess, and `exercise.answer = 0.3` answers.
 """
 
-import html
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -25,7 +24,7 @@ from embtie_widgets.panels.fields import card
 from embtie_widgets.panels.guard import guard
 from embtie_widgets.panels.notice import Notice
 from embtie_widgets.panels.style import style
-from embtie_widgets.panels.words import escape
+from embtie_widgets.panels.words import escape, paragraphs
 from embtie_widgets.requests import Request
 from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.widgets import PlotFigure
@@ -53,7 +52,7 @@ class Prediction(w.VBox):
         self._radio.observe(self._picked, "value")
         self._button.on_click(guard(lambda _: self._commit(self._radio.value), self._notice.show))
         foot = w.HBox([self._button.add_class("ep-primary"), self._said]).add_class("ep-asks")
-        whole = card("Your guess", w.HTML(_paragraph(question)), self._radio, foot, self._notice)
+        whole = card("Your guess", w.HTML(paragraphs(question)), self._radio, foot, self._notice)
         super().__init__([style(), whole])
         self.add_class("embtie-panel").add_class("ep-lesson")
 
@@ -78,10 +77,10 @@ class Prediction(w.VBox):
         return self._gate("", [lambda: self._verdict(answer, why)])
 
     def _gate(self, closed: str, shown: Sequence[Shown]) -> w.VBox:
-        note, inside = w.HTML(_paragraph(closed, "ep-quiet")), w.VBox()
+        note, inside = w.HTML(paragraphs(closed, "ep-quiet")), w.VBox()
 
         def opened() -> None:
-            note.value = _paragraph(_FAILED, "ep-quiet")
+            note.value = paragraphs(_FAILED, "ep-quiet")
             inside.children = [part() if callable(part) else part for part in shown]
             note.value = ""
 
@@ -126,7 +125,7 @@ class Prediction(w.VBox):
                 f"<strong>↻ It came out otherwise: {escape(found)}</strong>"
                 f"<br>Your guess was: {escape(self._answer)}"
             )
-        return card("What came out", w.HTML(f'<p role="status">{words}</p>{_paragraph(why)}'))
+        return card("What came out", w.HTML(f'<p role="status">{words}</p>{paragraphs(why)}'))
 
 
 class Exercise(w.VBox):
@@ -164,7 +163,7 @@ class Exercise(w.VBox):
         row = [self._field, self._button] if not self.choices else [self._button]
         ask = [w.HBox(row).add_class("ep-asks"), self._said, self._notice]
         above = [self._field] if self.choices else []
-        whole = card("Exercise", w.HTML(_paragraph(question)), *above, *ask)
+        whole = card("Exercise", w.HTML(paragraphs(question)), *above, *ask)
         super().__init__([style(), whole])
         self.add_class("embtie-panel").add_class("ep-lesson")
 
@@ -212,7 +211,7 @@ class Picture(w.VBox):
 
     def __init__(self, spec: Mapping[str, Any], caption: str = "") -> None:
         self.figure = PlotFigure(templates(), spec)
-        said = w.HTML(_paragraph(caption)).add_class("ep-caption") if caption else None
+        said = w.HTML(paragraphs(caption)).add_class("ep-caption") if caption else None
         super().__init__([style(), card("", self.figure, *([said] if said else []))])
         self.add_class("embtie-panel").add_class("ep-lesson").add_class("ep-picture")
 
@@ -292,13 +291,6 @@ def _each(actions: Iterable[Callable[[], None]]) -> None:
             faults.append(fault)
     if faults:
         raise faults[0]
-
-
-def _paragraph(text: str, kind: str = "") -> str:
-    """Any text as paragraphs, parted where a line is empty."""
-    mark = f' class="{kind}"' if kind else ""
-    parts = (part.strip() for part in text.split("\n\n"))
-    return "".join(f"<p{mark}>{html.escape(part)}</p>" for part in parts if part)
 
 
 def _status(text: str) -> str:
