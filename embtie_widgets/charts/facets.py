@@ -104,6 +104,8 @@ LEGEND = {
     "tracegroupgap": 0,
 }
 """At the top of the figure, above the names of the charts."""
+ABOVE_ALL = {**LEGEND, "xref": "container"}
+"""The same from the edge of the figure on, for charts with long words at their left."""
 
 
 def named_once(traces: list[dict[str, Any]], mode: str) -> tuple[str, ...]:

@@ -151,8 +151,9 @@ def template(theme: str) -> dict[str, Any]:
     A figure takes it as `layout.template`; unknown theme names mean "light".
     """
     palette = PALETTES.get(theme, PALETTES["light"])
-    # Plotly's own choice of a colour for words in cells takes every page for a white one.
-    words = {"heatmap": [{"textfont": {"color": palette.text, "size": 11}}]}
+    # Plotly's own choice of a colour for words in cells and bars takes every page for a white one.
+    font = {"color": palette.text, "size": 11}
+    words = {"heatmap": [{"textfont": font}], "bar": [{"insidetextfont": font}]}
     return {"layout": _layout(palette), "data": words}
 
 
