@@ -58,7 +58,7 @@ def figure_4() -> PaperItem:
     return PaperItem("figure-4", "tying", _TITLE, (*shares, *summed, *told), _NOTES)
 
 
-def make_figure_4(ground: Ground, printed: PaperItem) -> PaperItem:
+def make(ground: Ground, printed: PaperItem) -> PaperItem:
     """From the released log; without it by the twins that ship, over steps that they reach."""
     path = ground.records.find(LOG)
     if path is not None:

@@ -7,7 +7,7 @@ all of them can be opened, else the answer says what is not here and how large t
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs.packaged import packaged_counts
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
@@ -65,7 +65,7 @@ class Ground:
         self.progress(f"looking for {model.written}", 0, 1)
         try:
             moved = hub.cost(model.ref, model.revision, self.progress).moved
-        except Interrupted:
+        except Cancelled:
             raise
         except EmbtieError as error:
             return Lack(*from_facts(model), error.message)

@@ -50,8 +50,12 @@ def _function(where: str) -> Any:
 
 _PARAMETERS = "embtie_widgets.jobs.papers_parameters"
 _GRADIENT = "embtie_widgets.jobs.papers_gradient"
+_DRIFT = "embtie_widgets.jobs.papers_drift"
 ITEMS: dict[str, Item] = {
     "table-3": Item(f"{_PARAMETERS}:table_3", f"{_PARAMETERS}:make"),
     "table-4": Item(f"{_PARAMETERS}:table_4", f"{_PARAMETERS}:make"),
-    "figure-4": Item(f"{_GRADIENT}:figure_4", f"{_GRADIENT}:make_figure_4"),
+    "figure-3": Item(f"{_DRIFT}:figure_3", f"{_DRIFT}:make"),
+    "figure-4": Item(f"{_GRADIENT}:figure_4", f"{_GRADIENT}:make"),
+    "figure-8": Item(f"{_DRIFT}:figure_8", f"{_DRIFT}:make"),
+    "figure-9": Item(f"{_DRIFT}:figure_9", f"{_DRIFT}:make"),
 }

@@ -17,6 +17,7 @@ from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources import architecture
 from embtie_widgets.sources import listing as listings
+from embtie_widgets.sources import tensor_cache
 from embtie_widgets.sources.checkpoint import Checkpoint, lone_file
 from embtie_widgets.sources.files import FolderFiles, optional_json
 from embtie_widgets.sources.folder import layout_of
@@ -29,6 +30,7 @@ from embtie_widgets.sources.sourced import plain_config
 _utils: Any = huggingface_hub.utils
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _WEIGHTS = (".safetensors", ".bin")
+_REVISIONS = "names of revisions"
 _may_ask: ContextVar[bool] = ContextVar("the hub may be asked", default=True)
 
 
@@ -112,12 +114,27 @@ def _snapshot(ref: str, revision: str | None) -> Path | None:
 
 
 def list_revisions(ref: str) -> list[str]:
-    """The names of all branches and tags."""
+    """The names of all branches and tags; those that the hub told last, where it is not asked."""
+    if not _may_ask.get():
+        return _known_revisions(ref)
     try:
         refs = huggingface_hub.HfApi().list_repo_refs(ref)
     except Exception as error:
         raise explain(error, ref, None) from None
-    return [branch.name for branch in [*refs.branches, *refs.tags]]
+    names = [branch.name for branch in [*refs.branches, *refs.tags]]
+    tensor_cache.remember(ref, _REVISIONS, names)
+    return names
+
+
+def _known_revisions(ref: str) -> list[str]:
+    known = tensor_cache.remembered(ref, _REVISIONS)
+    if isinstance(known, list) and all(isinstance(name, str) for name in known):
+        return known
+    raise EmbtieError(
+        f"Which checkpoints '{ref}' has is not known on this machine, and the hub was not to be "
+        "asked.",
+        "Allow fetching.",
+    )
 
 
 def file_hashes(ref: str, revision: str | None = None) -> dict[str, str]:
