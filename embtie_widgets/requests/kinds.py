@@ -160,6 +160,8 @@ KINDS: dict[str, Kind] = {
             PaperTablesRequest,
             run="embtie_widgets.jobs.papers:run_papers",
             look="embtie_widgets.jobs.papers:look_up",
+            plots="embtie_widgets.charts.papers:plots",
+            text="embtie_widgets.charts.papers:text",
         ),
         Kind(
             ParametersRequest,
