@@ -17,16 +17,6 @@ from embtie_widgets.requests import AlignRequest
 from embtie_widgets.results import PairAlignment
 from embtie_widgets.widgets import PlotFigure
 
-_HELP = """
-<p>Each row of one matrix is carried by a map, fitted on all tokens, towards the row of the same
-token in another matrix; the cosine says how well that went. <b>In</b> and <b>Out</b> are the input
-and output matrix of the untied model A, <b>Tied</b> is the one matrix of B.</p>
-<p>A map fitted and scored on the same tokens scores above zero on pure noise. So three numbers
-stand side by side: <b>in-sample</b> as the paper prints it, <b>held out</b> on tokens that took no
-part in the fit, where noise scores about 0, and <b>chance</b>, the in-sample score with the rows
-of one matrix shuffled. In-sample counts for as much as it exceeds chance.</p>
-"""
-
 
 class AlignmentPanel(TokenPanel):
     """How a tied matrix aligns with the input and output matrix of an untied model.
@@ -39,7 +29,6 @@ class AlignmentPanel(TokenPanel):
 
     title = "Alignment"
     lead = "Does the tied matrix follow the untied model's input or its output?"
-    help = _HELP
     asks = AlignRequest
     # At last a norm, so that the axes never are the same.
     first_x, first_y = ("In->Tied", "log_count"), ("Out->Tied", "In->Out", "norm In")

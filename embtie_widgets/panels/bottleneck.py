@@ -26,19 +26,6 @@ from embtie_widgets.requests import BottleneckRequest
 from embtie_widgets.results.bottleneck import BottleneckReport
 from embtie_widgets.widgets import PlotFigure
 
-_HELP = """
-<p>At every position the loss pulls on all V logits: its gradient there is <b>p − e_y</b>, what the
-model expects less the token that came. The head U has d columns, so of these V directions it
-transmits d to the hidden state; the rest is in the kernel of Uᵀ. <b>r</b> is the share of the
-gradient's <i>length</i> that is not transmitted, the <b>visible cosine</b> c the share that is:
-c² + r² = 1, so the two are one number.</p>
-<p>A direction drawn at random in V dimensions has √(d / V) of its length where the head can see it.
-That is the dashed <b>line</b>, √(1 − d / V): a large r alone says that V is much larger than d.
-What a head does beyond counting dimensions is its distance from the line.</p>
-<p>What is not transmitted to the hidden state is not thrown away: the gradient of the head's own
-rows, ∂L/∂U = GᵀH, uses all of G. Whether the rest is missed below is disputed; see the sentence
-above the chart and the tab with the trials.</p>
-"""
 _SOURCES = (
     ("models on a text", "text"),
     ("twins in training here", "train"),
@@ -59,7 +46,6 @@ class BottleneckPanel(Panel):
 
     title = "Gradient bottleneck"
     lead = "How much of what the loss says about the logits reaches the hidden state?"
-    help = _HELP
     asks = BottleneckRequest
 
     def __init__(

@@ -27,21 +27,6 @@ from embtie_widgets.requests.centering_settings import SETTINGS
 from embtie_widgets.results.centering import CenteringReport
 from embtie_widgets.widgets import PlotFigure
 
-_HELP = """
-<p>A logit is a row of the output matrix times the hidden state. The rows' mean <b>μ</b> gives every
-logit of a position the same number, μ·h, which the softmax cannot see: nothing in the loss holds it
-back. Plain gradient steps leave μ of an untied matrix where it is; <b>Adam</b>, whose steps have
-their own size in every entry, moves it, at high learning rates far. Exact numbers do not mind; in
-bfloat16 logits of some hundreds lose the digits that tell tokens apart, and losses part.</p>
-<p><b>μ-centering</b> takes μ off after every step and <b>μ-loss</b> holds its length down;
-<b>z-loss</b> holds the log of the softmax's sum down and <b>soft-cap</b> squeezes the logits, both
-for logits that grow, whatever makes them grow. Each run starts from the same weights and reads the
-same batches.</p>
-<p>The <b>sensitivity</b> says how much worse a method gets away from its best learning rate: the
-mean, over the others, of how far the loss lies above the best. Where the matrix is <b>tied</b>,
-taking μ off moves every input embedding too, and with a <b>cap</b> the shift is no longer the same
-for all tokens: there predictions change.</p>
-"""
 _SOURCES = (
     ("runs trained here", "train"),
     ("a recorded sweep", "file"),
@@ -63,7 +48,6 @@ class CenteringPanel(Panel):
 
     title = "Output centering"
     lead = "Why do logits run away at high learning rates, and what does one subtraction do?"
-    help = _HELP
     asks = CenteringRequest
 
     def __init__(

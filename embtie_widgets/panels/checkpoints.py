@@ -31,16 +31,6 @@ from embtie_widgets.requests.code import load_code
 from embtie_widgets.results.checkpoints import LISTED, LOADED, Checkpoint, CheckpointReport
 from embtie_widgets.widgets import CopyButton, PlotFigure, StepSlider
 
-_HELP = """
-<p>A training leaves checkpoints: revisions on the hub called by their step, or folders of a run.
-They stand here where their steps are, never at equal distances, and the table says over how many
-steps and tokens a change between two of them is measured.</p>
-<p>Published checkpoints are not always what their names say: in some suites dozens of steps serve
-the weights of the end of training. <b>Hub files</b> compares the hashes that the hub has of the
-weights, before anything is downloaded; <b>matrices</b> loads the input and output matrix of each
-and compares their bytes. Those that share bytes with another are marked ◆: no curve should be
-drawn through them.</p>
-"""
 _DEPTHS = (("Names", "names"), ("Hub files", "files"), ("Matrices", "matrices"))
 _DEPTH_HELP = (
     "List the checkpoints and say what loading them would fetch",
@@ -62,7 +52,6 @@ class CheckpointsPanel(Panel):
 
     title = "Checkpoints"
     lead = "Which steps of a training are there, how far apart, and is each what its name says?"
-    help = _HELP
     asks = CheckpointsRequest
     chosen = t.Unicode("")
 

@@ -24,16 +24,6 @@ from embtie_widgets.requests import DriftRequest
 from embtie_widgets.results.drift import DriftReport
 from embtie_widgets.widgets import PlotFigure
 
-_HELP = """
-<p>All checkpoints of a training share their basis, so a token's row can be held against itself at
-another step, without any map: the <b>cosine</b> is 1 while it has not turned, and near
-<b>chance</b>, the mean cosine with all <i>other</i> rows, once nothing of its start is left.</p>
-<p>The first picture looks back to the <b>first</b> checkpoint, the second to the <b>one before</b>.
-A change between two checkpoints depends on how far they are apart, so each is drawn as wide as its
-distance; <b>degrees per step</b> divides by it.</p>
-<p>Some published checkpoints hold the very same bytes as another: they are marked ◆. Their cosine
-of 1 says nothing about the training.</p>
-"""
 _SOURCES = (
     ("a model's checkpoints", "model"),
     ("twins in training here", "train"),
@@ -55,7 +45,6 @@ class DriftPanel(Panel):
 
     title = "Drift"
     lead = "How far have the rows turned since the training began, and when: input, output, tied?"
-    help = _HELP
     asks = DriftRequest
 
     def __init__(

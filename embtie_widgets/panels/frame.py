@@ -1,4 +1,4 @@
-"""What every panel has: a request, Run and Cancel, notices, help, link, code, and its own parts.
+"""What every panel has: a request, Run and Cancel, notices, guide, link, code, and its own parts.
 
 A panel is one measure, one chart and one short file:
 
@@ -43,7 +43,8 @@ A panel is one measure, one chart and one short file:
    until the exact one is there; `part_of` says in the panel on how much of the whole it rests.  One
    whose result grows hands on what there is of it (`progress.hand_on`): the panel draws that, says
    by `part_of` how far it has come, and keeps it on the page where the run is cancelled.
-5. Its name in `embtie_widgets/__init__.py` and its tab in `app/dashboard.py`.
+5. Its guide, `guide/norm-frequency.md`, named as the kind: the "?" in the panel's head opens it.
+6. Its name in `embtie_widgets/__init__.py` and its tab in `app/dashboard.py`.
 
 One with a number per token of a model pair stands on `panels/token_panel.py`, whose text goes on
 from here; `panels/alignment.py` is such a panel.
@@ -87,7 +88,6 @@ class Panel(w.VBox):
 
     title = ""
     lead = ""
-    help = ""
     asks: Any = None
 
     def __init__(
@@ -118,7 +118,7 @@ class Panel(w.VBox):
         offers = list(self.build_exports())
         self.exports = ExportBar(self.state, self.link.copy, offers, self.callback)
         unseen = [style(), SliderNames(), KernelWatch(), self.link.page]
-        self.head = Head(self.title, self.lead, request.kind, self.callback, self.help)
+        self.head = Head(self.title, self.lead, request.kind, self.callback)
         super().__init__([*unseen, self.head, self._body(controls)])
         self.add_class("embtie-panel")
         self.runbar.run.on_click(self.callback(self._run_clicked))

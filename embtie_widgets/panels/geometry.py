@@ -33,18 +33,6 @@ from embtie_widgets.requests import GeometryRequest
 from embtie_widgets.results.geometry import PairGeometry
 from embtie_widgets.widgets import PlotFigure
 
-_HELP = """
-<p>Two trainings never end in the same basis, but which tokens stand near which does not depend on
-it. <b>KNN@k</b> is the share of a token's k nearest neighbours that two matrices have in common,
-the token itself left out. Two random lists share k / (n − 1) of them: that is <b>chance</b>, and it
-stands on the chart. <b>In</b> and <b>Out</b> are the input and output matrix of the untied model A,
-<b>Tied</b> is the one matrix of B.</p>
-<p>The <b>spectral distance</b> compares the whole graphs of neighbours, not singular values: 0 for
-equal graphs. It has no fixed largest value, so read it against its own floor, the distance once the
-tokens of one matrix are shuffled. The <b>spectra</b> below say how many directions a matrix uses,
-whatever stands in them; equal spectra do not make two matrices alike.</p>
-"""
-
 
 class GeometryPanel(TokenPanel):
     """How alike the neighbours and the spectra of In, Out and Tied are.
@@ -58,7 +46,6 @@ class GeometryPanel(TokenPanel):
 
     title = "Neighbours and spectra"
     lead = "Which tokens stand near which, and does Tied keep the neighbours of In or of Out?"
-    help = _HELP
     asks = GeometryRequest
     first_x = ("log_count", "knn In->Tied", "norm Tied")
     first_y = ("knn Out->Tied", "knn In->Tied", "knn In->Out", "bytes")

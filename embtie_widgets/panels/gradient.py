@@ -24,17 +24,6 @@ from embtie_widgets.requests import GradientFlowRequest
 from embtie_widgets.results.gradient import GradientFlow
 from embtie_widgets.widgets import PlotFigure
 
-_HELP = """
-<p>A shared matrix W is used twice: a token's row is what the model reads <b>in</b>, and every row
-is what the last state is held against on the way <b>out</b>. So its gradient is a sum, G = G_in +
-G_out. G_out reaches every row in every step; G_in reaches only the rows of the tokens that stand in
-the batch. embtie takes both in one backward pass, exactly, and checks that they add up.</p>
-<p>The <b>share</b> of the output is ⟨G_out, G⟩ / |G|², the part of the sum that it explains; the
-<b>share of lengths</b> is |G_out| / (|G_in| + |G_out|). At ½ both paths write alike. Adam divides
-each entry by its own running size, so the <b>share of Adam's step</b> can be another one.</p>
-<p>Shares depend on batch, warm-up and text: try them. The <b>untied</b> twin learns from the same
-batches and has two matrices, whose gradients stand beside it for comparison.</p>
-"""
 _SOURCES = (
     ("twins in training here", "train"),
     ("a model on a text, no training", "text"),
@@ -57,7 +46,6 @@ class GradientFlowPanel(Panel):
 
     title = "Gradient flow"
     lead = "Who writes into the shared matrix: its use at the input, or its use at the output?"
-    help = _HELP
     asks = GradientFlowRequest
 
     def __init__(

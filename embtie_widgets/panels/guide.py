@@ -16,9 +16,7 @@ class Head(w.VBox):
     The guide's text is made when it is first asked for; until then it costs nothing.
     """
 
-    def __init__(
-        self, title: str, lead: str, kind: str, callback: Callable[..., Any], help: str = ""
-    ) -> None:
+    def __init__(self, title: str, lead: str, kind: str, callback: Callable[..., Any]) -> None:
         self._kind = kind
         self.button = DisclosureButton(
             sign="?", label="Guide", title="What this shows, how to read it, what misleads"
@@ -27,7 +25,7 @@ class Head(w.VBox):
         self.close = w.Button(description="Close the guide")
         self.place = w.VBox([self.text, self.close]).add_class("ep-guide")
         known = guide.known(kind)
-        top = [w.HTML(head(title, lead, "" if known else help)), *([self.button] if known else [])]
+        top = [w.HTML(head(title, lead)), *([self.button] if known else [])]
         super().__init__([w.Box(top).add_class("ep-top"), *([self.place] if known else [])])
         self.add_class("ep-head-box")
         self._show()

@@ -30,19 +30,6 @@ from embtie_widgets.requests.lens import PRECISIONS
 from embtie_widgets.results.lens import PairLens
 from embtie_widgets.widgets import PlotFigure
 
-_HELP = """
-<p>After every layer the state of a model can be sent straight to its unembedding, as if the layers
-above were not there. That is the <b>logit lens</b>. Layers may write in a basis of their own, so
-the <b>tuned lens</b> first sends the state through an affine map that was trained for its layer.
-Either way the lens gives a distribution over the next token at each layer, and <b>KL(final ||
-lens)</b> says in bits how far it is from what the model says in the end.</p>
-<p>At the <b>embedding</b> a lens sees one token, and in some models its position. No lens there can
-know what only the context tells, so none can be below the <b>floor</b>: a model that uses context
-well has a high floor, tied or not. Compare two models above it. A <b>uniform guess</b> holds every
-token equally likely; a lens above that line misleads.</p>
-<p>Before anything is drawn, the lens at the last layer is held against the model's own logits. If
-they differ, the reason stands in place of the curve.</p>
-"""
 _ACROSS = (("by layer", "layer"), ("by share of the depth", "depth"))
 
 
@@ -59,7 +46,6 @@ class LensPanel(Panel):
     lead = (
         "How much of the final answer does each layer already know, in a tied and an untied model?"
     )
-    help = _HELP
     asks = LensRequest
 
     def __init__(

@@ -21,17 +21,6 @@ from embtie_widgets.results import PairNorms
 from embtie_widgets.results.norms import Correlation, NormFrequency
 from embtie_widgets.widgets import PlotFigure
 
-_HELP = """
-<p>Each token has a row in every matrix; its <b>norm</b> is the row's length. Here norms stand
-against how often the token occurs in a text. <b>In</b> and <b>Out</b> are the input and output
-matrix of the untied model A, <b>Tied</b> is the one matrix of B.</p>
-<p>A line is the <b>running median</b>, the area around it holds the middle half of the tokens; each
-place of it rests on the square root of the number of tokens, on fewer near the ends. Tokens that do
-not occur stand in the strip at the left and are in no line and in no correlation.</p>
-<p><b>Chance</b> is what shuffled counts reach: 95 % of all shuffles stay below it, whatever their
-sign. A correlation says how steady a trend is; a line that rises and falls again can have one near
-zero, so look at the line too.</p>
-"""
 _HEAD = ("Pearson", "Spearman", "chance", "tokens")
 _ABOUT = (
     "<p class='ep-quiet'>Correlations of row norm and log10(count + 1) over the tokens that occur."
@@ -50,7 +39,6 @@ class NormFrequencyPanel(TokenPanel):
 
     title = "Norm-frequency"
     lead = "Do frequent tokens have longer rows, and does the tied matrix follow input or output?"
-    help = _HELP
     asks = NormFrequencyRequest
     first_x, first_y = ("log_count",), ("norm Tied", "norm In")
     first_sort = ("count", "norm Tied")

@@ -22,17 +22,6 @@ from embtie_widgets.results.families import FamilyTable
 from embtie_widgets.widgets import PlotFigure
 
 _LARGEST_FILE = 2**20
-_HELP = """
-<p>A language model has two matrices of V rows, one for each token, and d columns: the input matrix
-turns a token into the vector that enters the model, the output matrix turns the vector that leaves
-it into a score for each token. <b>Untied</b>, a model has both; <b>tied</b>, one does both jobs
-and V × d parameters are <b>saved</b>. All else is the <b>body</b>.</p>
-<p>The <b>share</b> is that of both matrices in the untied model. V stays about the same from the
-smallest model of a family to the largest while the body grows, so tying matters most where models
-are small: see it fall along the Pythia suite.</p>
-<p>Counts are exact and come from the headers of a model's files or from its configuration; no
-weights are read, and no code of a repository is run.</p>
-"""
 _VIEWS = (("Counts", "counts"), ("As printed", "printed"), ("Families", "families"))
 _SCALES = (("share", "share"), ("parameters", "number"))
 
@@ -47,7 +36,6 @@ class ParametersPanel(Panel):
 
     title = "Parameters"
     lead = "What do a model's token matrices cost, and what does tying save?"
-    help = _HELP
     asks = ParametersRequest
 
     def __init__(

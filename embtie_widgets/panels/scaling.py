@@ -24,19 +24,6 @@ from embtie_widgets.requests import ScalingRequest
 from embtie_widgets.results.scaling import ScalingReport
 from embtie_widgets.widgets import PlotFigure
 
-_HELP = """
-<p>A tied matrix learns by two ways: its <b>input</b> use, through all layers, and its <b>output</b>
-use, straight from the loss. The second is the louder one early on. Here the input's gradient is
-multiplied by a factor, so that the shared matrix gets factor × G_in + G_out; the forward pass, the
-data, their order and the start are the same in every run. Clipping and Adam act on the sum.</p>
-<p>Every tied matrix is then mapped onto the <b>untied input</b> and onto the <b>untied output</b>
-of a twin that was trained on the same batches; the chart shows the mean cosine. Filled signs are
-fitted and scored on the same tokens, and the dotted lines say what that reaches with shuffled rows:
-what stands there says nothing. Open signs are scored on tokens that were held out, where chance is
-about 0.</p>
-<p>Below, each token: how much nearer the input it has come than without scaling. Intervals are over
-tokens. Another seed trains other models, so repeat a small difference with a new seed.</p>
-"""
 _FIRST_X, _FIRST_Y = ("log_count", "bytes"), ("moved", "output plain", "row")
 _FIRST_SORT = ("moved", "output plain")
 
@@ -52,7 +39,6 @@ class ScalingPanel(Panel):
 
     title = "Input scaling"
     lead = "What does a shared matrix become when its input is given a louder voice?"
-    help = _HELP
     asks = ScalingRequest
 
     def __init__(

@@ -31,19 +31,6 @@ from embtie_widgets.requests import SignaturesRequest
 from embtie_widgets.results.groups import KINDS
 from embtie_widgets.results.staircase import StaircaseReport
 
-_HELP = """
-<p>The <b>next-token signature</b> of a token is the distribution of what follows it in a text,
-P(next | token); the <b>previous-token</b> one of what stands before it. The loss draws the input
-embedding E, through the direct path, towards the first. Rows of the output embedding U answer what
-comes <i>before</i> them, so the second is the natural one there; a <b>tied</b> matrix W has to be
-both at once.</p>
-<p>Each map holds the cosine of every two tokens: of their rows on the left, of their signatures
-beside it. The <b>correlation</b> over all pairs says how far a matrix follows a signature; press
-<b>Play</b> or move the slider to see when. Grey dots: chance, with the anchors shuffled.</p>
-<p><b>Order 1</b> asks which other token stood among the last so many before. It is seen through a
-probe that is fitted on some of the anchors, and scored on pairs of the others.</p>
-<p>Click a point or search in the table: chosen tokens light up everywhere.</p>
-"""
 _SOURCES = (
     ("a model's checkpoints", "model"),
     ("twins in training here", "train"),
@@ -73,7 +60,6 @@ class SignaturesPanel(Panel):
 
     title = "Signatures in text"
     lead = "Do embeddings follow what stands after a token, or before it: input, output, tied?"
-    help = _HELP
     asks = SignaturesRequest
 
     def __init__(

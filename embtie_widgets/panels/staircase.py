@@ -19,23 +19,6 @@ from embtie_widgets.requests import StaircaseRequest
 from embtie_widgets.requests.staircase_settings import SETTINGS
 from embtie_widgets.results.staircase import StaircaseReport
 
-_HELP = """
-<p>A token's <b>signature of order 0</b> is the distribution of labels over all sequences that hold
-it, P(label | token). <b>Order 1</b> asks for the label together with one other token of the
-sequence, <b>order 2</b> with two. They are counted exactly, from the task's own sequences.</p>
-<p>Each map holds the cosine of every two tokens: of their embeddings on the left, of their
-signatures beside it. The <b>correlation</b> between the maps, over all pairs, says how far the
-embedding follows a signature; press <b>Play</b> or move the slider to see when. The points below
-are the principal components of the same rows, one colour for one token.</p>
-<p>Order 1 and above are seen through a <b>probe</b>, one weight for each context token, that is
-fitted to the embedding at each step. A probe of all ones turns order 1 into order 0, so its
-in-sample value (dashed) is never below order 0: read the <b>held-out</b> one (solid), over pairs
-that the probe was not fitted on, and the dotted one, by a probe orthogonal to ones: what order 1
-adds. Grey dots: chance, with anchors shuffled.</p>
-<p>A small initial scale, γ above ½, lets the orders come one after the other; at a large one there
-may be no staircase at all. Try both.</p>
-"""
-
 
 class StaircasePanel(Panel):
     """Embeddings of a small model against the signatures of its task, step by step.
@@ -47,7 +30,6 @@ class StaircasePanel(Panel):
 
     title = "Context staircase"
     lead = "Which statistics of its task do a model's embeddings follow, and in which order?"
-    help = _HELP
     asks = StaircaseRequest
 
     def __init__(

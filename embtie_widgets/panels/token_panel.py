@@ -11,7 +11,7 @@ adds its measure, one short file on top of the five parts that `panels/frame.py`
 
     class NormPanel(TokenPanel):
         title, lead = "Norms", "Do frequent tokens have longer rows?"
-        help, asks = _HELP, NormRequest
+        asks = NormRequest
         first_x, first_y = ("log_count", "bytes"), ("norm Tied", "norm In")
         first_sort = ("count", "norm Tied")
         score = "Mean norm"                  # what the means of groups of tokens are

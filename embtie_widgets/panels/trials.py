@@ -24,23 +24,6 @@ from embtie_widgets.requests.trials_settings import SETTINGS
 from embtie_widgets.results.trials import TrialsReport
 from embtie_widgets.widgets import PlotFigure
 
-_HELP = """
-<p>The gradient of the loss at the logits has an entry for each token; the hidden state gets of it
-what the <b>head</b>, a matrix of V rows and d columns, lets through: with d much smaller than V
-nearly all of its length is <b>not transmitted to the hidden state</b>. That is geometry, and
-measured. Whether training suffers is <b>disputed</b>, and these are the experiments of the two
-sides, on small models.</p>
-<p><b>Head rank.</b> The <b>factorised</b> head is a product of two thin matrices: fewer
-directions, in what it can say and in what comes back. <b>Backward only</b> leaves logits and the
-head's own update as they are and brings the gradient at the hidden state to the same rank and back
-to its length. Where the first costs more than the second, it is not the way back alone.
-<b>Head's own update cut</b> takes off the head's own gradient what the hidden state does not get.
-All runs of a seed start alike and read the same batches.</p>
-<p><b>SpamLang.</b> A sequence draws one of V symbols and repeats it; the model predicts the next
-one. Repeats are not new data: count by <b>positions</b>, and long sequences look hard; count by
-<b>independent sequences</b>, and see. <b>Never-correct classes</b> are rows of the head that never
-are the answer: they make V/d larger and leave the task as it is.</p>
-"""
 # Of a training's fields those that an experiment has its own controls for, or has no use for.
 _NOT_ASKED = frozenset({"lr", "seed", "share_start"})
 _NOT_OF_SPAMLANG = frozenset({"batch", "length", "corpus", "tokenizer", "vocabulary"})
@@ -75,7 +58,6 @@ class BottleneckTrialsPanel(Panel):
 
     title = "Bottleneck trials"
     lead = "Does it matter what is not transmitted to the hidden state?"
-    help = _HELP
     asks = BottleneckTrialsRequest
 
     def __init__(

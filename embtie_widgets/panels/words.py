@@ -39,13 +39,10 @@ def seconds(value: float) -> str:
     return f"{minutes} min {rest:02d} s"
 
 
-def head(title: str, lead: str, help: str) -> str:
-    """The head of a panel: its title, its question, and the HTML of its help to open."""
-    more = f"<details class='ep-help'><summary>How to read this</summary>{help}</details>"
-    return (
-        f'<header class="ep-head"><h2>{escape(title)}</h2><p>{escape(lead)}</p>'
-        f"{more if help else ''}</header>"
-    )
+def head(title: str, lead: str) -> str:
+    """The head of a panel: its title and its question."""
+    said = f"<h2>{escape(title)}</h2><p>{escape(lead)}</p>"
+    return f'<header class="ep-head">{said}</header>'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str:

@@ -233,7 +233,9 @@ def test_everything_reads_and_fits_wide_and_narrow(
     one: Visit, theme: str, shoot: Callable[[str], None]
 ) -> None:
     one.wear(theme)
-    one.page.get_by_text("How to read this").first.click()
+    guide = one.page.get_by_role("button", name="Guide", exact=True).first
+    guide.click()
+    one.page.wait_for_selector(".ep-guide-text")
     one.page.locator(".embtie-table tbody td.et-token").nth(3).click()
     one.page.wait_for_selector(".embtie-card .et-list li")
     one.lasso()
@@ -243,7 +245,7 @@ def test_everything_reads_and_fits_wide_and_narrow(
         assert reading.cut_words(one) == []
         assert reading.overhang(one) == []
         shoot(f"{theme}-{width}")
-    one.page.get_by_text("How to read this").first.click()
+    guide.click()
 
 
 def test_every_tab_draws_when_it_is_first_opened_and_fits(one: Visit) -> None:

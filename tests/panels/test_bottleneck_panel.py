@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.guide import source
 from embtie_widgets.panels.bottleneck import BottleneckPanel
 from embtie_widgets.requests import BottleneckRequest, CorpusRef, ModelRef
 from embtie_widgets.requests.link import decode, encode
@@ -71,7 +72,13 @@ def test_it_opens_with_what_ships_the_line_and_the_dispute(
 
 def test_nothing_on_the_page_says_destroyed(panel: BottleneckPanel) -> None:
     said = " ".join(
-        [panel.headline.value, panel.help, panel.numbers.value, panel.facts.value, panel.lead]
+        [
+            panel.headline.value,
+            source("bottleneck"),
+            panel.numbers.value,
+            panel.facts.value,
+            panel.lead,
+        ]
         + [one.value for one in panel.captions.values()]
         + [json.dumps(one.columns) for one in panel.groups.tables.values()]
         + [json.dumps(panel.views.tokens.table.columns), json.dumps(panel.views.scatter.y.options)]

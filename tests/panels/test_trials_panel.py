@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from embtie_widgets.guide import source
 from embtie_widgets.jobs.previews import Preview
 from embtie_widgets.panels.slider_list import SliderList
 from embtie_widgets.panels.trials import BottleneckTrialsPanel
@@ -246,7 +247,8 @@ def test_the_dispute_is_told_beside_the_numbers(
 ) -> None:
     assert "The papers disagree" in ranks.headline.value
     assert "4.9 independent sequences" in language.headline.value
-    assert "destroyed" not in ranks.headline.value + ranks.help + language.headline.value
+    told = ranks.headline.value + source("bottleneck-trials") + language.headline.value
+    assert "destroyed" not in told
 
 
 def test_every_state_is_told_in_words_and_reasons_are_text(runner: FakeRunner) -> None:
