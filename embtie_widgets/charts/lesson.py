@@ -16,12 +16,23 @@ from embtie_widgets.charts.theme import (
     METHODS,
     MODELS,
     PARTS,
+    ROLES,
     SIGNATURES,
+    WAYS,
     Mark,
 )
 
 Values = Sequence[float] | np.ndarray[Any, Any]
-_KNOWN = {**METHODS, **SIGNATURES, **PARTS, **MODELS, **COMPARISONS, **MATRICES}
+_KNOWN = {
+    **METHODS,
+    **SIGNATURES,
+    **WAYS,
+    **PARTS,
+    **ROLES,
+    **MODELS,
+    **COMPARISONS,
+    **MATRICES,
+}
 _FREE = ("mu-centering", "mu-loss", "sgd", "z-loss", "soft-cap", "none")
 _FLOOR = Mark("#7a828f", "dot", "triangle-up")
 _HEIGHT = 340
