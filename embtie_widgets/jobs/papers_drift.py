@@ -183,7 +183,7 @@ def _stood_in(printed: PaperItem) -> PaperItem:
             continue
         at = int(drift.steps[place])
         source = f"{_STAND_IN} at step {at:,} of {int(drift.steps[-1]):,}"
-        reason = f"Of {source}, a far smaller model: which side turns more can be compared, no more."
+        reason = f"Of {source}, a far smaller model: only which side turns more can be compared."
         value = float(getattr(drift, curve)[place])
         numbers.append(number.found(value, "stand-in", source, reason))
     hashes = {f"{_STAND_IN} {what}": sha for what, sha in drift.hashes.items()}

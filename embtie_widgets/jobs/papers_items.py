@@ -51,11 +51,23 @@ def _function(where: str) -> Any:
 _PARAMETERS = "embtie_widgets.jobs.papers_parameters"
 _GRADIENT = "embtie_widgets.jobs.papers_gradient"
 _DRIFT = "embtie_widgets.jobs.papers_drift"
+_CENTERING = "embtie_widgets.jobs.papers_centering"
+_PRINTED = "embtie_widgets.jobs.papers_printed"
+_TABLES = "embtie_widgets.jobs.papers_tables"
 ITEMS: dict[str, Item] = {
+    "table-1": Item(f"{_PRINTED}:table_1", f"{_TABLES}:table_1"),
     "table-3": Item(f"{_PARAMETERS}:table_3", f"{_PARAMETERS}:make"),
     "table-4": Item(f"{_PARAMETERS}:table_4", f"{_PARAMETERS}:make"),
+    "table-5": Item(f"{_PRINTED}:table_5", f"{_TABLES}:table_5"),
+    "figure-1": Item(f"{_PRINTED}:figure_1", f"{_TABLES}:figure_1"),
     "figure-3": Item(f"{_DRIFT}:figure_3", f"{_DRIFT}:make"),
     "figure-4": Item(f"{_GRADIENT}:figure_4", f"{_GRADIENT}:make"),
     "figure-8": Item(f"{_DRIFT}:figure_8", f"{_DRIFT}:make"),
     "figure-9": Item(f"{_DRIFT}:figure_9", f"{_DRIFT}:make"),
+    "centering-sensitivity": Item(f"{_CENTERING}:sensitivity", f"{_CENTERING}:make"),
+    "centering-coefficients": Item(f"{_CENTERING}:coefficients", f"{_CENTERING}:make"),
+    "centering-losses": Item(f"{_CENTERING}:losses", f"{_CENTERING}:make"),
+    "centering-bound": Item(f"{_CENTERING}:bound", f"{_CENTERING}:make"),
+    "centering-time": Item(f"{_CENTERING}:time", f"{_CENTERING}:make"),
+    "norms": Item(f"{_PRINTED}:norms", "embtie_widgets.jobs.papers_norms:make"),
 }

@@ -1,7 +1,7 @@
 """The papers' printed numbers, beside what is computed here."""
 
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.results.storage import storable
@@ -95,8 +95,9 @@ class PaperNumber:
 
     def _verdict(self, value: float) -> str:
         low, high = self._printed()
-        # By way of the text, so that a half is the half that is read.
-        if low <= Decimal(repr(float(value))).quantize(low, ROUND_HALF_UP) <= high:
+        # By way of the text, so that a half is the half that is read; papers round it either way.
+        exact = Decimal(repr(float(value)))
+        if any(low <= exact.quantize(low, way) <= high for way in (ROUND_HALF_UP, ROUND_HALF_EVEN)):
             return "agrees"
         inside = float(low) - self.tolerance <= value <= float(high) + self.tolerance
         return "close" if inside else "differs"

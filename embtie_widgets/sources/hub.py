@@ -15,9 +15,8 @@ from huggingface_hub import errors
 from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
-from embtie_widgets.sources import architecture
+from embtie_widgets.sources import architecture, tensor_cache
 from embtie_widgets.sources import listing as listings
-from embtie_widgets.sources import tensor_cache
 from embtie_widgets.sources.checkpoint import Checkpoint, lone_file
 from embtie_widgets.sources.files import FolderFiles, optional_json
 from embtie_widgets.sources.folder import layout_of
