@@ -7,8 +7,8 @@ import torch
 from embtie_widgets.jobs.align_cost import TOO_LARGE, work_of
 from embtie_widgets.jobs.estimate import timed
 from embtie_widgets.jobs.pair_results import common_fields, pair_notes
-from embtie_widgets.jobs.pair_runs import run_kept
-from embtie_widgets.jobs.pairs import OpenPair, Roles
+from embtie_widgets.jobs.pair_runs import kept_of
+from embtie_widgets.jobs.pairs import OpenPair, Roles, open_pair
 from embtie_widgets.measures.alignment import COMPARISONS, align_many
 from embtie_widgets.measures.checks import self_pair_cosine
 from embtie_widgets.measures.matrices import survey
@@ -22,8 +22,13 @@ from embtie_widgets.results.groups import groups_of
 
 def run_align(request: AlignRequest, progress: Progress) -> PairAlignment:
     """Align the matrices of two models on the tokens that both have."""
+    return align_opened(request, open_pair(request, progress), progress)
 
-    def measure(pair: OpenPair) -> PairAlignment:
+
+def align_opened(request: AlignRequest, pair: OpenPair, progress: Progress) -> PairAlignment:
+    """The same of a pair that is open already, on the rows that it is matched by."""
+
+    def measure() -> PairAlignment:
         found: PairAlignment = timed(
             work_of(request),
             lambda: _measure(request, pair, progress),
@@ -32,7 +37,7 @@ def run_align(request: AlignRequest, progress: Progress) -> PairAlignment:
         )
         return found
 
-    result: PairAlignment = run_kept(request, progress, measure)
+    result: PairAlignment = kept_of(request, pair, progress, measure)
     return result
 
 

@@ -7,8 +7,8 @@ from embtie_widgets.jobs.estimate import timed
 from embtie_widgets.jobs.geometry_cost import TOO_LARGE, remember, work_of
 from embtie_widgets.jobs.geometry_parts import Parts
 from embtie_widgets.jobs.pair_results import common_fields, pair_notes
-from embtie_widgets.jobs.pair_runs import run_kept
-from embtie_widgets.jobs.pairs import OpenPair
+from embtie_widgets.jobs.pair_runs import kept_of
+from embtie_widgets.jobs.pairs import OpenPair, open_pair
 from embtie_widgets.measures.geometry_checks import self_geometry
 from embtie_widgets.measures.matrices import survey
 from embtie_widgets.measures.neighbours import overlap_of
@@ -23,8 +23,13 @@ from embtie_widgets.results.neighbours import KnnOverlap
 
 def run_geometry(request: GeometryRequest, progress: Progress) -> PairGeometry:
     """Compare neighbours and spectra of two models on the tokens that both have."""
+    return geometry_opened(request, open_pair(request, progress), progress)
 
-    def measure(pair: OpenPair) -> PairGeometry:
+
+def geometry_opened(request: GeometryRequest, pair: OpenPair, progress: Progress) -> PairGeometry:
+    """The same of a pair that is open already, on the rows that it is matched by."""
+
+    def measure() -> PairGeometry:
         parts = Parts(request, pair, progress)
         found: PairGeometry = timed(
             work_of(request),
@@ -36,7 +41,7 @@ def run_geometry(request: GeometryRequest, progress: Progress) -> PairGeometry:
         remember(request)
         return found
 
-    result: PairGeometry = run_kept(request, progress, measure)
+    result: PairGeometry = kept_of(request, pair, progress, measure)
     return result
 
 

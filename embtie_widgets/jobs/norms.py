@@ -193,7 +193,7 @@ def _measure(
         matrices=found,
         groups=(),
         between=_between(found, seed),
-        frobenius={name: _frobenius(norms) for name, norms in whole.items()},
+        frobenius={name: frobenius(norms) for name, norms in whole.items()},
         corpora=counted.sources,
         checks={"largest relative error of a norm": check},
         notes=tuple(_notes(pair, counted, found)),
@@ -223,7 +223,9 @@ def _between(found: dict[str, NormFrequency], seed: int) -> dict[str, Correlatio
     return pairs
 
 
-def _frobenius(norms: Vector) -> float:
+def frobenius(norms: Vector) -> float:
+    """The Frobenius norm of a matrix (V, d) by the norms (V,) of its rows, of those that are
+    finite."""
     return float(np.linalg.norm(norms[np.isfinite(norms)]))
 
 

@@ -10,11 +10,12 @@ from embtie_widgets.requests import PairRequest
 from embtie_widgets.sources.hub import is_hub_id
 
 
-def run_kept(request: PairRequest, progress: Progress, measure: Callable[[OpenPair], Any]) -> Any:
+def kept_of(
+    request: PairRequest, pair: OpenPair, progress: Progress, measure: Callable[[], Any]
+) -> Any:
     """The result kept for this request and these very matrices, else what `measure` makes."""
-    pair = open_pair(request, progress)
     progress("looking for an earlier result", 0, 1)
-    return kept_or_made(request, pair.fingerprint, lambda: measure(pair))
+    return kept_or_made(request, pair.fingerprint, measure)
 
 
 def look_up(request: PairRequest) -> Any | None:

@@ -4,8 +4,10 @@ An item is made with a `Ground`.  It asks `lacking(*models)` before it computes:
 all of them can be opened, else the answer says what is not here and how large that is.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any, TypeVar
 
 from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs.packaged import packaged_counts
@@ -14,6 +16,7 @@ from embtie_widgets.requests import ModelRef
 from embtie_widgets.requests.papers import PaperTablesRequest
 from embtie_widgets.results.papers import PaperItem, PaperNumber
 
+Opened = TypeVar("Opened")
 STAND_IN = (ModelRef("nano-untied"), ModelRef("nano-tied"))
 """The bundled pair, untied and tied: what takes the place of models that are not here."""
 
@@ -47,6 +50,7 @@ class Ground:
         self.request, self.progress = request, progress
         self.records = records_in(request.data)
         self._lacks: dict[ModelRef, Lack | None] = {}
+        self._opened: dict[Any, Any] = {}
 
     def lacking(self, *models: ModelRef) -> Lack | None:
         """What of these is neither here nor may be fetched; None where all can be opened."""
@@ -55,6 +59,13 @@ class Ground:
                 self._lacks[model] = self._lack(model)
         lacks = [lack for model in dict.fromkeys(models) if (lack := self._lacks[model])]
         return reduce(Lack.__add__, lacks) if lacks else None
+
+    def opened(self, what: Any, make: Callable[[], Opened]) -> Opened:
+        """What was opened under this name for an earlier item, else what `make` opens now."""
+        if what not in self._opened:
+            self._opened[what] = make()
+        found: Opened = self._opened[what]
+        return found
 
     def _lack(self, model: ModelRef) -> Lack | None:
         from embtie_widgets.jobs.pairs import is_here

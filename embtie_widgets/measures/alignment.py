@@ -161,14 +161,24 @@ def _spread(plan: Plan, scored: Vector) -> Vector:
     return out
 
 
-def _expected(plan: Plan, pair: Pair) -> float | None:
-    source, target = (plan.matrices[side].width for side in pair)
-    ratio = math.sqrt(source / len(plan.rows))
-    if plan.settings.map == "identity":
+def chance_level(kind: str, rows: int, widths: tuple[int, int]) -> float | None:
+    """What independent Gaussian rows are expected to score under a map of this kind, in [0, 1]:
+    sqrt(d/V) for linear, 8/(3 pi) sqrt(d/V) for orthogonal of equal widths, 0 for identity; None
+    where no theory is known."""
+    source, target = widths
+    ratio = math.sqrt(source / rows)
+    if kind == "identity":
         return 0.0
-    if plan.settings.map == "linear":
-        return min(1.0, ratio) if plan.settings.ridge == 0 else None
+    if kind == "linear":
+        return min(1.0, ratio)
     return min(1.0, 8 / (3 * math.pi) * ratio) if source == target else None
+
+
+def _expected(plan: Plan, pair: Pair) -> float | None:
+    if plan.settings.map == "linear" and plan.settings.ridge != 0:
+        return None
+    source, target = (plan.matrices[side].width for side in pair)
+    return chance_level(plan.settings.map, len(plan.rows), (source, target))
 
 
 def _settings(plan: Plan, pair: Pair, fitted: Fitted, left_out: dict[str, int]) -> dict[str, Any]:

@@ -1,0 +1,165 @@
+"""The papers' pairs of models, opened for their tables: on the rows that the paper compared, and
+on others, which explain where the numbers part."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from embtie_widgets.jobs.align import align_opened
+from embtie_widgets.jobs.catalogue_file import PRESETS, read
+from embtie_widgets.jobs.geometry import geometry_opened
+from embtie_widgets.jobs.packaged import packaged_counts
+from embtie_widgets.jobs.pairs import OpenPair, describe, open_pair
+from embtie_widgets.jobs.papers_ground import STAND_IN, Ground
+from embtie_widgets.jobs.papers_printed import NEO, OLMO, QWEN
+from embtie_widgets.requests import AlignRequest, ModelRef, PairRequest
+from embtie_widgets.requests.geometry import GeometryRequest
+from embtie_widgets.results import PairAlignment
+from embtie_widgets.results.geometry import PairGeometry
+
+_PRESETS = {OLMO: "olmo-1b", NEO: "pythia-neo", QWEN: "qwen3"}
+TOKENS, STORED = "tokens", "stored rows"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Two models of a paper, or the pair that stands in for them.
+
+    name   as the tables print it
+    a, b   the untied model and the tied one
+    rows   which rows the paper compared: `STORED` by their number, or `TOKENS` by their strings
+    """
+
+    name: str
+    a: ModelRef
+    b: ModelRef
+    rows: str
+
+    @property
+    def is_stand_in(self) -> bool:
+        """Whether it is the bundled pair."""
+        return (self.a, self.b) == STAND_IN
+
+    @property
+    def origin(self) -> str:
+        """What its numbers are, in the words of a `PaperNumber`."""
+        return "stand-in" if self.is_stand_in else "model"
+
+
+def family(name: str) -> Family:
+    """The pair that embtie's own catalogue has for a family, whatever a user's own says."""
+    preset = next(one for one in read(PRESETS).pairs if one.name == _PRESETS[name])
+    return Family(name, preset.a, preset.b, TOKENS if name == NEO else STORED)
+
+
+def stand_in(name: str) -> Family:
+    """The bundled pair in the place of a family."""
+    return Family(name, *STAND_IN, TOKENS)
+
+
+class Opened:
+    """A family with its models open, and the work of the other panels on it; a
+    measure adds facts to `more` and sentences to `said`."""
+
+    def __init__(self, known: Family, ground: Ground) -> None:
+        self.family, self.ground = known, ground
+        self.more: dict[str, Any] = {}
+        self.said: list[str] = []
+
+    def pair(self, rows: str) -> OpenPair:
+        """Both models, their rows matched in one of the two ways."""
+        known = self.family
+
+        def make() -> OpenPair:
+            if rows == STORED:
+                return by_number(self.pair(TOKENS))
+            return open_pair(PairRequest(known.a, known.b), self.ground.progress)
+
+        return self.ground.opened((known.a, known.b, rows), make)
+
+    def aligned(self, map: str, rows: str = "", **how: Any) -> PairAlignment:
+        """What the Alignment panel says of them; on tokens it is the panel's own result."""
+        request = self.ground.request
+        asked = AlignRequest(
+            self.family.a, self.family.b, map=map, device=request.device, seed=request.seed, **how
+        )
+        return align_opened(asked, self.pair(rows or self.family.rows), self.ground.progress)
+
+    def geometry(self, rows: str = "") -> PairGeometry:
+        """Neighbours and graphs as the Geometry panel compares them, without what it says of the
+        matrices as wholes."""
+        request = self.ground.request
+        asked = GeometryRequest(
+            self.family.a, self.family.b, spaces=False, device=request.device, seed=request.seed
+        )
+        return geometry_opened(asked, self.pair(rows or self.family.rows), self.ground.progress)
+
+    def source(self, rows: str = "") -> str:
+        """Which models, and how many rows of which kind."""
+        rows = rows or self.family.rows
+        pair = self.pair(rows)
+        names = " and ".join(model.written for model in (self.family.a, self.family.b))
+        return f"{names}, {len(pair.matched.rows_a):,} {rows}"
+
+    @property
+    def sizes(self) -> str:
+        """A sentence where the matrices are not as large as the models' configurations say."""
+        said = [
+            f"{ref.written} has {here[0]:,} x {here[1]:,} numbers in a matrix here, not "
+            f"{known[0]:,} x {known[1]:,}."
+            for ref, here, known in self._sizes()
+            if here != known
+        ]
+        return " ".join(said)
+
+    def _sizes(self) -> Iterator[tuple[ModelRef, tuple[int, int], tuple[int, int]]]:
+        pair = self.pair(TOKENS)
+        for ref, loaded in {self.family.a: pair.a, self.family.b: pair.b}.items():
+            facts = packaged_counts().get(ref.ref)
+            if facts is not None:
+                known = (facts.settings["rows"], facts.settings["width"])
+                yield ref, (len(loaded.input), int(loaded.input.shape[1])), known
+
+    def facts(self) -> dict[str, Any]:
+        """What was opened: models, and how their rows were matched."""
+        pair = self.pair(self.family.rows)
+        return {
+            "A": describe(pair.a),
+            "B": describe(pair.b),
+            "rows": self.family.rows,
+            "rows used": len(pair.matched.rows_a),
+            "tokens": len(self.pair(TOKENS).matched.rows_a),
+            "counts": dict(pair.matched.counts),
+            **self.more,
+        }
+
+    def hashes(self) -> dict[str, str]:
+        """Of their matrices, by model and role."""
+        pair = self.pair(TOKENS)
+        names = {n: self.family.b if n == "Tied" else self.family.a for n in pair.roles.hashes}
+        return {f"{names[n].written}: {n}": sha for n, sha in pair.roles.hashes.items()}
+
+
+def by_number(pair: OpenPair) -> OpenPair:
+    """The same pair with all stored rows that every matrix has, matched by their numbers: padding
+    is among them, and rows of different vocabularies are of different tokens."""
+    n = min(map(len, pair.roles.stored.values()))
+    rows = np.arange(n, dtype=np.int64)
+    left = {"only_a": len(pair.a.input) - n, "only_b": len(pair.b.input) - n}
+    counts = dict.fromkeys(pair.matched.counts, 0) | left | {"matched": n}
+    tokens = pair.a.tokens
+    matched = replace(
+        pair.matched,
+        rows_a=rows,
+        rows_b=rows,
+        counts=counts,
+        keys=[None] * n if tokens is None else list(tokens[:n]),
+        policy="rows",
+        ambiguous_a=0,
+        ambiguous_b=0,
+        notes=["All stored rows were paired by their numbers, padding among them."],
+    )
+    roles = replace(pair.roles, rows=dict.fromkeys(pair.roles.rows, rows))
+    return replace(pair, matched=matched, roles=roles)
