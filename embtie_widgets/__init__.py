@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from embtie_widgets.panels.lens import LensPanel
     from embtie_widgets.panels.lesson import Exercise, Picture, Prediction
     from embtie_widgets.panels.norms import NormFrequencyPanel
+    from embtie_widgets.panels.papers import PaperTablesPanel
     from embtie_widgets.panels.parameters import ParametersPanel
     from embtie_widgets.panels.scaling import ScalingPanel
     from embtie_widgets.panels.signatures import SignaturesPanel
@@ -102,6 +103,7 @@ _HOME = {
     "PaperTablesRequest": "requests",
     "Picture": "panels.lesson",
     "Prediction": "panels.lesson",
+    "PaperTablesPanel": "panels.papers",
     "ParametersPanel": "panels.parameters",
     "ParametersRequest": "requests",
     "RunRecorder": "training.recorder",
@@ -171,6 +173,8 @@ __all__ = [
     "ModelRef",
     "NormFrequencyPanel",
     "NormFrequencyRequest",
+    "PaperTablesPanel",
+    "PaperTablesRequest",
     "ParametersPanel",
     "ParametersRequest",
     "Picture",

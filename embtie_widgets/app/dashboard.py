@@ -17,6 +17,7 @@ from embtie_widgets.panels.geometry import GeometryPanel
 from embtie_widgets.panels.gradient import GradientFlowPanel
 from embtie_widgets.panels.lens import LensPanel
 from embtie_widgets.panels.norms import NormFrequencyPanel
+from embtie_widgets.panels.papers import PaperTablesPanel
 from embtie_widgets.panels.parameters import ParametersPanel
 from embtie_widgets.panels.scaling import ScalingPanel
 from embtie_widgets.panels.signatures import SignaturesPanel
@@ -33,6 +34,7 @@ from embtie_widgets.requests import (
     GradientFlowRequest,
     LensRequest,
     NormFrequencyRequest,
+    PaperTablesRequest,
     ParametersRequest,
     ScalingRequest,
     SignaturesRequest,
@@ -72,6 +74,7 @@ TABS = (
     Tab("Bottleneck trials", BottleneckTrialsPanel, BottleneckTrialsRequest.kind),
     Tab("Context staircase", StaircasePanel, StaircaseRequest.kind),
     Tab("Signatures in text", SignaturesPanel, SignaturesRequest.kind),
+    Tab("Paper tables", PaperTablesPanel, PaperTablesRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
     Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),
 )

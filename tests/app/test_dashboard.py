@@ -51,6 +51,7 @@ def test_the_dashboard_has_a_tab_for_each_panel_that_works() -> None:
         "Bottleneck trials",
         "Context staircase",
         "Signatures in text",
+        "Paper tables",
         "Parameters",
         "Checkpoints",
     ]
