@@ -28,9 +28,14 @@ def saw(ref: ModelRef, facts: Mapping[str, Any]) -> None:
         _seen[ref] = size_of(facts)
 
 
+def seen(ref: ModelRef) -> Size | None:
+    """How large a model is, where that was seen."""
+    return _seen.get(ref)
+
+
 def work_of(request: LensRequest) -> Work | None:
     """What the run consists of; None while its models are not known here."""
-    sizes = [_seen.get(ref) for ref in (request.a, request.b)]
+    sizes = [seen(ref) for ref in (request.a, request.b)]
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes):
         return None

@@ -12,15 +12,21 @@ if TYPE_CHECKING:
 
 Vector = np.ndarray[Any, np.dtype[Any]]
 
+WORD_PERPLEXITY, TOKEN_PERPLEXITY, BYTE_BITS = "word_perplexity", "token_perplexity", "byte_bits"
+ACCURACY, BY_LENGTH = "acc", "acc_norm"
+RIGHT = {ACCURACY, BY_LENGTH}
+"""Metrics of which more is better, shares of right answers; of the others less is."""
+
 
 @storable
 @dataclass(frozen=True)
 class TaskScore:
     """One model on one task.
 
-    metric   "acc", "acc_norm" (by length in bytes), "perplexity" by word, "bits_per_byte", ...
-    value    of it; `stderr` its standard error over items, None where that has no meaning
-    chance   what guessing reaches, None for a perplexity
+    metric   "acc" (the likeliest choice), "acc_norm" (the likeliest by letter), or for a text
+             "word_perplexity", "token_perplexity", "byte_bits"
+    value    of it; `stderr` its standard error over items, None where one item says nothing of it
+    chance   what guessing reaches, None for a text
     items    how many were scored
     """
 
@@ -34,48 +40,64 @@ class TaskScore:
 @storable
 @dataclass(frozen=True)
 class TaskItems:
-    """The items of one task, and what each model made of them; rows run alike in all of it.
+    """The items of one task, and what each model made of them; all run alike.
 
-    contexts  what the choices continue; of a perplexity, the text of the window
-    choices   of each item, as texts; () for a perplexity
-    gold      the right one by number, -1 for a perplexity
-    picked    by model: the number of the likeliest choice
-    scores    by model: log-likelihood in nats of every choice, one list for each item; of a
-              perplexity, that of the window alone
+    contexts  what the choices continue; of a text, its passages
+    choices   of each item, as texts; () for a text
+    gold      the right one by number, -1 for a text
+    picked    by model, then metric: the number of the choice that the metric goes by
+    scores    by model: log-likelihood in nats of every choice, one tuple for each item; of a text,
+              that of the passage alone
     """
 
     contexts: tuple[str, ...]
     choices: tuple[tuple[str, ...], ...]
     gold: Vector
-    picked: dict[str, Vector]
+    picked: dict[str, dict[str, Vector]]
     scores: dict[str, tuple[tuple[float, ...], ...]]
+
+    def right(self, model: str, metric: str) -> Vector:
+        """(items,) whether the model's choice is the right one."""
+        found: Vector = self.picked[model][metric] == self.gold
+        return found
+
+
+@storable
+@dataclass(frozen=True)
+class Difference:
+    """B less A in one metric, over the same items; `stderr` None for a single item."""
+
+    value: float
+    stderr: float | None
 
 
 @storable
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores by task, then model, then metric; the first metric of a task is the paper's.
+    """Scores by task, then model ("A", "B"), then metric.
 
-    paired    by task: difference of the two models' first metric (b - a) with its standard error
-              over the same items
-    models    by name as it is shown: reference, revision, tied or not, sizes, dtype
+    items     by task
+    paired    by task, then metric; where both models have been through it
+    models    by side: name, revision, tied or not, sizes, dtype
     failed    by task: what went wrong with it; the others stand
+    progress  how far a run has come that is not whole; "" for a whole one
     """
 
     scores: dict[str, dict[str, dict[str, TaskScore]]]
     items: dict[str, TaskItems]
-    paired: dict[str, tuple[float, float]]
+    paired: dict[str, dict[str, Difference]]
     models: dict[str, dict[str, Any]]
     notes: tuple[str, ...]
     settings: dict[str, Any]
     hashes: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    progress: str = ""
 
     def __repr__(self) -> str:
         said = [
-            f"{task} {name} {next(iter(metrics.values())).value:.3f}"
+            f"{task} {side} {next(iter(metrics.values())).value:.3f}"
             for task, models in self.scores.items()
-            for name, metrics in models.items()
+            for side, metrics in models.items()
         ]
         return f"Evaluation({'; '.join(said)})"
 
@@ -83,20 +105,39 @@ class Evaluation:
         """One row for each task, model and metric."""
         import pandas as pd
 
-        return pd.DataFrame(
-            [
-                {"task": task, "model": name} | vars(score)
-                for task, models in self.scores.items()
-                for name, metrics in models.items()
-                for score in metrics.values()
-            ]
-        )
+        rows = [
+            {"task": task, "side": side, "model": self.models[side]["name"]} | vars(score)
+            for task, models in self.scores.items()
+            for side, metrics in models.items()
+            for score in metrics.values()
+        ]
+        return pd.DataFrame(rows)
+
+    def item_frame(self) -> "pd.DataFrame":
+        """One row for each item: what it is, and what each model made of it."""
+        import pandas as pd
+
+        return pd.DataFrame([row for task in self.items for row in self._rows(task)])
+
+    def _rows(self, task: str) -> list[dict[str, Any]]:
+        items, rows = self.items[task], []
+        for i, context in enumerate(items.contexts):
+            choices = list(items.choices[i]) if items.choices else []
+            row = {"task": task, "item": i, "context": context, "choices": choices}
+            row["right"] = int(items.gold[i]) if items.choices else None
+            for side, scores in items.scores.items():
+                row[f"{side} nats"] = list(scores[i])
+                for metric, picked in items.picked.get(side, {}).items():
+                    row[f"{side} {metric}"] = int(picked[i])
+            rows.append(row)
+        return rows
 
     def facts(self) -> dict[str, Any]:
         """All that every export carries beside the rows."""
+        paired = {t: {m: vars(d) for m, d in found.items()} for t, found in self.paired.items()}
         return {
             "models": self.models,
-            "paired": self.paired,
+            "paired, B less A": paired,
             "failed": self.failed,
             "notes": self.notes,
             "settings": self.settings,

@@ -29,7 +29,7 @@ Ids = np.ndarray[Any, np.dtype[np.int64]]
 SHORTEST = 2  # a single token says nothing of what layers do with a context
 MEASURED_EVERY = 5  # of a text that serves for both, one piece in so many is measured on
 _SAMPLE = Path(__file__).parents[1] / "data" / "nano"
-_SEEN, _UNSEEN = _SAMPLE / "corpus_sample.txt.gz", _SAMPLE / "heldout_sample.txt.gz"
+_SEEN, UNSEEN = _SAMPLE / "corpus_sample.txt.gz", _SAMPLE / "heldout_sample.txt.gz"
 _LETTERS = 2**17  # encoded at once
 _AMPLE = 8  # letters that hold a token of English, whatever the tokenizer
 _MORE = "Give more text, shorter pieces, or ask for fewer tokens."
@@ -125,12 +125,12 @@ def read_pieces(
         made = tuple(
             _of_sample(path, name, _Cut(_needed(tokenizer), length), most, progress)
             for path, name, most in (
-                (_UNSEEN, "the bundled sample, held out", tokens),
+                (UNSEEN, "the bundled sample, held out", tokens),
                 (_SEEN, "the bundled sample, learned from", train_tokens),
             )
         )
         return made[0], made[1]
-    chunks, name, notes = _named(corpus, text)
+    chunks, name, notes = named_text(corpus, text)
     cut = _Cut(_needed(tokenizer), length)
     measured, others = _divided(cut, chunks, tokens, train_tokens, progress)
     if not measured.pieces or (train_tokens and not others.pieces):
@@ -154,7 +154,7 @@ def _of_sample(path: Path, name: str, cut: "_Cut", most: int, progress: Progress
     text = "".join(chunk.text for chunk in chunks_of([path], ""))
     count = ceil(most / cut.length)
     if count * _AMPLE * cut.length <= len(text):
-        found = list(cut.beginnings(_stretches(text, count, _AMPLE * cut.length)))
+        found = list(cut.beginnings(stretches(text, count, _AMPLE * cut.length)))
     else:
         found = list(cut.pieces(cut.runs(_as_documents([text]))))
         count = min(count, len(found))
@@ -162,7 +162,7 @@ def _of_sample(path: Path, name: str, cut: "_Cut", most: int, progress: Progress
     return kept.made(name, cut, {"corpus": CorpusRef().to_dict(), "chosen": "evenly"})
 
 
-def _stretches(text: str, count: int, size: int) -> list[str]:
+def stretches(text: str, count: int, size: int) -> list[str]:
     """So many parts of that size, at even distances, each from the beginning of a line."""
     places = (text.find("\n", i * (len(text) - size) // count) + 1 for i in range(count))
     return [text[place : place + size] for place in places]
@@ -182,13 +182,13 @@ def _divided(
     return measured, others
 
 
-def _named(corpus: CorpusRef, text: str) -> tuple[Iterable[Chunk], str, tuple[str, ...]]:
+def named_text(corpus: CorpusRef, text: str) -> tuple[Iterable[Chunk], str, tuple[str, ...]]:
     if text:
         return _as_documents([text]), "pasted text", ()
     source = find_corpus(corpus)
     if isinstance(source, Path):
         raise EmbtieError(
-            f"'{source.name}' holds counts of tokens; a lens reads text.",
+            f"'{source.name}' holds counts of tokens; models read text.",
             "Name a text file, a .jsonl file or a folder of such files.",
         )
     return source.open(), source.name, source.notes
@@ -274,7 +274,7 @@ class _Cut:
 
     def __init__(self, tokenizer: Encoder | None, length: int) -> None:
         self._tokenizer, self.length = tokenizer, length
-        self.special = [] if tokenizer is None else _habit(tokenizer)
+        self.special = [] if tokenizer is None else habit(tokenizer)
         self.spelt = {} if tokenizer is None else tokenizer.specials
         self.dropped = self.forced = 0
         if length < max(SHORTEST, len(self.special) + 1):
@@ -322,7 +322,7 @@ class _Cut:
             document += last
 
 
-def _habit(tokenizer: Encoder) -> list[int]:
+def habit(tokenizer: Encoder) -> list[int]:
     """The special tokens that the model's own habit puts before a text."""
     word = "a"
     plain, whole = tokenizer.encode([word])[0], tokenizer.encode([word], special=True)[0]

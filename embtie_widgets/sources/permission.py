@@ -5,7 +5,8 @@ A list of tokens is a text too: its lines are shown.
 
 On a page served by Voila a visitor may name the bundled text, what lies in the folder that the
 variable EMBTIE_CORPORA names, and, with EMBTIE_DATASETS=on, data sets of the hub; else nothing.
-Saved lenses are those in the folder that EMBTIE_LENSES names, recorded runs those in EMBTIE_RUNS.
+Saved lenses are those in the folder that EMBTIE_LENSES names, recorded runs those in EMBTIE_RUNS,
+items of tasks those in EMBTIE_TASKS.
 """
 
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 from embtie_widgets.errors import EmbtieError
 
 FOLDER, DATASETS, SERVED = "EMBTIE_CORPORA", "EMBTIE_DATASETS", "EMBTIE_SERVED"
-LENSES, RUNS = "EMBTIE_LENSES", "EMBTIE_RUNS"
+LENSES, RUNS, TASKS = "EMBTIE_LENSES", "EMBTIE_RUNS", "EMBTIE_TASKS"
 # Voila sets these two for every kernel, those that it starts in advance included.
 _VOILA = ("VOILA_BASE_URL", "VOILA_PREHEAT")
 
@@ -60,6 +61,25 @@ def run_path(name: str) -> Path:
         f"Upload a recorded file, or ask the owner to put the run into the {RUNS} folder.",
     )
     return _opened(name, RUNS, refusal)
+
+
+def tasks_folder(name: str) -> Path:
+    """The folder of items that a user or visitor named; in the owner's folder by its bare name, and
+    that folder itself for ""."""
+    opened = os.environ.get(TASKS, "")
+    if not name and opened:
+        return Path(opened)
+    if not name:
+        raise EmbtieError(
+            "Items of this task lie in a folder, and none is named.",
+            f"Name the folder, or set {TASKS} to it; only 'line-end' comes with embtie.",
+        )
+    refusal = EmbtieError(
+        "On a shared page only items that its owner has laid out are asked, and there is no folder "
+        f"of them called '{Path(name).name}'.",
+        f"Choose 'line-end', or ask the owner to put the items into the {TASKS} folder.",
+    )
+    return _opened(name, TASKS, refusal)
 
 
 def _opened(name: str, variable: str, refusal: EmbtieError) -> Path:

@@ -77,6 +77,12 @@ class ModelTokenizer:
             ) from None
         return [encoding.ids for encoding in found]
 
+    def placed(self, text: str) -> tuple[list[int], list[int]]:
+        """The ids of a text, and at which of its letters each begins."""
+        self.encode([text])  # what it cannot cut is told in words
+        encoding = self.tokenizer.encode(text, add_special_tokens=False)
+        return encoding.ids, [start for start, _ in encoding.offsets]
+
 
 _known: WeakKeyDictionary[Loaded, ModelTokenizer] = WeakKeyDictionary()
 

@@ -95,7 +95,7 @@ def test_a_limit_counts_positions():
 
 def test_a_long_text_gives_the_tokens_of_the_whole():
     model = tokenizer_of(ModelRef("nano-tied"))
-    with gzip.open(passages._UNSEEN, "rt", encoding="utf-8") as file:
+    with gzip.open(passages.UNSEEN, "rt", encoding="utf-8") as file:
         text = file.read(60_000)
     pieces = pieces_of_texts(text, model, length=64)
     assert np.concatenate(pieces.ids).tolist() == model.encode([text])[0]
@@ -236,7 +236,7 @@ def test_the_bundled_sample_is_measured_where_it_was_held_out(tokens):
     model = tokenizer_of(ModelRef("nano-tied"))
     measured, trained = read(length=64, tokens=tokens, train_tokens=1000, tokenizer=model)
     assert (measured.positions, trained.positions) == (tokens, 1000)
-    for pieces, path in ((measured, passages._UNSEEN), (trained, passages._SEEN)):
+    for pieces, path in ((measured, passages.UNSEEN), (trained, passages._SEEN)):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             text = file.read()
         places = [text.find(model.tokenizer.decode(ids.tolist())) for ids in pieces.ids]
@@ -248,7 +248,7 @@ def test_the_bundled_sample_is_measured_where_it_was_held_out(tokens):
 def test_the_bundled_sample_gives_each_position_once_at_most():
     model = tokenizer_of(ModelRef("nano-tied"))
     measured, _ = read(length=64, tokens=10**6, train_tokens=0, tokenizer=model)
-    with gzip.open(passages._UNSEEN, "rt", encoding="utf-8") as file:
+    with gzip.open(passages.UNSEEN, "rt", encoding="utf-8") as file:
         assert np.concatenate(measured.ids).tolist() == model.encode([file.read()])[0]
     assert f"only {measured.positions:,} of the 1,000,000" in measured.notes[0]
 

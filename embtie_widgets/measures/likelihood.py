@@ -1,0 +1,68 @@
+"""How likely a model holds the tokens of a text, each given what stands before it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from embtie_widgets.measures.logits import in_blocks
+from embtie_widgets.measures.states import Block, Ids, states_of
+from embtie_widgets.progress import Progress, silent
+
+Vector = np.ndarray[Any, np.dtype[Any]]
+
+
+def log_likelihoods(
+    model: Any, runs: Sequence[Any], starts: Sequence[int], *, progress: Progress = silent
+) -> tuple[list[Vector], list[Vector]]:
+    """For each run of n token ids: log p of its tokens from `start` on, (n - start,), in nats, at
+    most 0; and whether each is the likeliest at its place, (n - start,) booleans.
+
+    A token is predicted from all that stand before it in its run; a start is at least 1, since
+    nothing says what the first token would be.  Logits as the model computes them, the rest in
+    float32.  Several runs go through the model together.
+    """
+    read = [np.asarray(run, np.int64) for run in runs]
+    nats = [np.zeros(len(run) - start) for run, start in zip(read, starts, strict=True)]
+    top = [np.zeros(len(each), bool) for each in nats]
+    for block in states_of(model, read, progress=progress):
+        _take(block, read, np.asarray(starts), nats, top)
+    return nats, top
+
+
+def _take(
+    block: Block, runs: list[Ids], starts: Vector, nats: list[Vector], top: list[Vector]
+) -> None:
+    """What the positions of a block say of the tokens behind them."""
+    lengths = np.array([len(run) for run in runs])
+    behind = block.place + 1
+    counts = (behind >= starts[block.piece]) & (behind < lengths[block.piece])
+    where = np.flatnonzero(counts)
+    if not len(where):
+        return
+    pieces, places = block.piece[where], behind[where]
+    targets = np.array([runs[i][at] for i, at in zip(pieces, places, strict=True)])
+    logits = block.own[torch.from_numpy(where).to(block.own.device)]
+    wanted = torch.from_numpy(targets).to(logits.device)
+    found, likeliest, done = [], [], 0
+    for rows in in_blocks(logits):
+        own = wanted[done : done + len(rows), None]
+        found.append(rows.gather(1, own)[:, 0] - rows.logsumexp(1))
+        likeliest.append(rows.argmax(1) == own[:, 0])
+        done += len(rows)
+    values, firsts = torch.cat(found).cpu().numpy(), torch.cat(likeliest).cpu().numpy()
+    for i, at, value, first in zip(pieces, places, values, firsts, strict=True):
+        nats[i][at - starts[i]], top[i][at - starts[i]] = value, first
+
+
+def windows(count: int, length: int, stride: int) -> list[tuple[int, int, int]]:
+    """(from, to, first new) of windows over `count` tokens, at most `length` wide: each token but
+    the first is new in exactly one, and behind the first window with at least `length - stride`
+    tokens before it."""
+    found, done = [(0, min(length, count), 1)], min(length, count)
+    while done < count:
+        end = min(done + stride, count)
+        found.append((max(0, end - length), end, done))
+        done = end
+    return found
