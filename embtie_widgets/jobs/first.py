@@ -31,6 +31,7 @@ FILES = {
     "input-scaling": "first_scaling.npz",
     "lens": "first_lens.npz",
     "norm-frequency": "first_norms.npz",
+    "paper-tables": "first_papers.npz",
     "signatures": "first_signatures.npz",
     "staircase": "first_staircase.npz",
 }

@@ -11,6 +11,7 @@ from embtie_widgets.results.gradient import FlowRun, GradientFlow, GradientSplit
 from embtie_widgets.results.lens import Lens, PairLens
 from embtie_widgets.results.norms import NormFrequency, PairNorms
 from embtie_widgets.results.pair import PairResult, TokenResult
+from embtie_widgets.results.papers import PaperItem, PaperNumber, PaperTables
 from embtie_widgets.results.parameters import ParameterReport, Parameters, Printed
 from embtie_widgets.results.scaling import ScaledRun, ScalingReport
 from embtie_widgets.results.staircase import Signature, StaircaseReport, StaircaseRun
@@ -37,6 +38,9 @@ __all__ = [
     "PairLens",
     "PairNorms",
     "PairResult",
+    "PaperItem",
+    "PaperNumber",
+    "PaperTables",
     "ParameterReport",
     "Parameters",
     "Printed",
