@@ -1,4 +1,4 @@
-"""The tables of the paper on output embedding centering, from the runs that its authors released."""
+"""The tables of the paper on output embedding centering, from its authors' released runs."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

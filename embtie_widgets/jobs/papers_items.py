@@ -52,16 +52,27 @@ _PARAMETERS = "embtie_widgets.jobs.papers_parameters"
 _GRADIENT = "embtie_widgets.jobs.papers_gradient"
 _DRIFT = "embtie_widgets.jobs.papers_drift"
 _CENTERING = "embtie_widgets.jobs.papers_centering"
+_TRAINED = "embtie_widgets.jobs.papers_trained"
+_LENS = "embtie_widgets.jobs.papers_lens"
+_BOTTLENECK = "embtie_widgets.jobs.papers_bottleneck"
 _PRINTED = "embtie_widgets.jobs.papers_printed"
 _TABLES = "embtie_widgets.jobs.papers_tables"
 ITEMS: dict[str, Item] = {
     "table-1": Item(f"{_PRINTED}:table_1", f"{_TABLES}:table_1"),
+    "table-2": Item(f"{_TRAINED}:table_2", f"{_TRAINED}:make_scaling"),
     "table-3": Item(f"{_PARAMETERS}:table_3", f"{_PARAMETERS}:make"),
     "table-4": Item(f"{_PARAMETERS}:table_4", f"{_PARAMETERS}:make"),
     "table-5": Item(f"{_PRINTED}:table_5", f"{_TABLES}:table_5"),
+    "table-6": Item(f"{_TRAINED}:table_6", f"{_TRAINED}:make_scaling"),
+    "table-7": Item(f"{_TRAINED}:table_7"),
+    "table-coupling": Item(f"{_TRAINED}:coupling"),
     "figure-1": Item(f"{_PRINTED}:figure_1", f"{_TABLES}:figure_1"),
+    "figure-2": Item(f"{_LENS}:figure_2", f"{_LENS}:make"),
     "figure-3": Item(f"{_DRIFT}:figure_3", f"{_DRIFT}:make"),
     "figure-4": Item(f"{_GRADIENT}:figure_4", f"{_GRADIENT}:make"),
+    "figure-5": Item(f"{_TRAINED}:figure_5", f"{_TRAINED}:make_figure_5"),
+    "figure-6": Item(f"{_LENS}:figure_6", f"{_LENS}:make"),
+    "figure-7": Item(f"{_LENS}:figure_7", f"{_LENS}:make"),
     "figure-8": Item(f"{_DRIFT}:figure_8", f"{_DRIFT}:make"),
     "figure-9": Item(f"{_DRIFT}:figure_9", f"{_DRIFT}:make"),
     "centering-sensitivity": Item(f"{_CENTERING}:sensitivity", f"{_CENTERING}:make"),
@@ -70,4 +81,5 @@ ITEMS: dict[str, Item] = {
     "centering-bound": Item(f"{_CENTERING}:bound", f"{_CENTERING}:make"),
     "centering-time": Item(f"{_CENTERING}:time", f"{_CENTERING}:make"),
     "norms": Item(f"{_PRINTED}:norms", "embtie_widgets.jobs.papers_norms:make"),
+    "bottleneck-ratio": Item(f"{_BOTTLENECK}:ratio", f"{_BOTTLENECK}:make_ratio"),
 }

@@ -12,13 +12,24 @@ HEADS = {"GPT-2": (768, 50_257), "OLMo-1B": (2_048, 50_304), "Llama 3 8B": (4_09
 """d and V of heads that everybody knows."""
 
 FAMILIES = {
-    "GPT-2": "openai-community/gpt2",
-    "Pythia": "EleutherAI/pythia-1b",
-    "Llama 3": "meta-llama/Llama-3.1-8B",
-    "OLMo 2": "allenai/OLMo-2-0425-1B",
-    "Qwen3": "Qwen/Qwen3-0.6B",
+    "GPT-2": (
+        "openai-community/gpt2",
+        "openai-community/gpt2-medium",
+        "openai-community/gpt2-large",
+        "openai-community/gpt2-xl",
+    ),
+    "Pythia": (
+        "EleutherAI/pythia-70m",
+        "EleutherAI/pythia-160m",
+        "EleutherAI/pythia-410m",
+        "EleutherAI/pythia-1b",
+        "EleutherAI/pythia-2.8b",
+    ),
+    "Llama 3": ("meta-llama/Llama-3.2-1B", "meta-llama/Llama-3.2-3B", "meta-llama/Llama-3.1-8B"),
+    "OLMo 2": ("allenai/OLMo-2-0425-1B", "allenai/OLMo-2-1124-7B"),
+    "Qwen3": ("Qwen/Qwen3-0.6B", "Qwen/Qwen3-0.6B-Base", "Qwen/Qwen3-1.7B", "Qwen/Qwen3-4B"),
 }
-"""The paper's families, each by one of its models: which ones it measured is not known here."""
+"""Models of the paper's families; which ones it measured is not known here."""
 
 
 class PublishedRatio(NamedTuple):
