@@ -1,4 +1,4 @@
-"""The command line: `embtie`, `embtie run`, `count`, `fetch`, `doctor`, `train-nano`."""
+"""The command line: `embtie`, `run`, `reproduce`, `count`, `fetch`, `doctor`, `train-nano`."""
 
 import os
 import sys

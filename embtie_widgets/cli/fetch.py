@@ -11,7 +11,6 @@ from embtie_widgets.jobs import catalogue, catalogue_file
 from embtie_widgets.jobs import fetch as jobs
 from embtie_widgets.jobs.fetch import Plan
 from embtie_widgets.progress import spoken
-from embtie_widgets.requests import ModelRef
 
 FAULT = 2
 

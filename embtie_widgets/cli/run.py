@@ -1,6 +1,7 @@
 """`embtie run`: a request carried out without a browser."""
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.charts.groups import group_text
@@ -22,18 +23,23 @@ def run(arguments: argparse.Namespace) -> int:
     request = read_request(arguments.request)
     if arguments.cluster is not None:
         _spread(request, arguments.cluster)
-    if arguments.out is not None:
-        files.prepare(arguments.out)
+    carry_out(request, arguments.out)
+    return 0
+
+
+def carry_out(request: Request, out: Path | None) -> None:
+    """Answer a request, print its numbers and, where a folder is named, write its files there."""
+    if out is not None:
+        files.prepare(out)
     share_processors()
     from embtie_widgets.jobs.run import run as run_request
 
     with ProgressLine() as progress:
         result = run_request(request, progress=progress)
     print(KINDS[request.kind].part("text")(request, result))
-    if arguments.out is not None:
-        written = files.write(arguments.out, request, result)
-        print(f"\nWritten to {arguments.out}: {', '.join(written)}")
-    return 0
+    if out is not None:
+        written = files.write(out, request, result)
+        print(f"\nWritten to {out}: {', '.join(written)}")
 
 
 def _spread(request: Request, address: str) -> None:

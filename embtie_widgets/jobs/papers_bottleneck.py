@@ -1,4 +1,4 @@
-"""The ratio of the gradient-bottleneck paper: what a head does not transmit, by family of models."""
+"""The gradient-bottleneck paper's ratio: what a head does not transmit, by family of models."""
 
 import math
 from collections.abc import Iterator

@@ -43,7 +43,8 @@ def _printed(name: str) -> PaperItem:
         f"The one before is {series.interval:,} steps earlier; a change over another distance is "
         "another number."
     )
-    title = f"Drift of the rows of {series.model} in training"
+    called = series.model.rpartition("/")[2].removesuffix("-hf")
+    title = f"Drift of the rows of {called} in training"
     return PaperItem(name, "tying", title, numbers, (_MEANT, spaced))
 
 

@@ -41,7 +41,7 @@ def _printed(name: str) -> PaperItem:
             PaperNumber(_SAID, side, str(value), unit="bits", tolerance=0.1 * value)
             for side, value in LENS_TEXT.items()
         ]
-    title = f"Tuned lens of {known.untied} (untied) and {known.tied} (tied)"
+    title = f"Tuned lens by layer, {_short(known.untied)} and {_short(known.tied)}"
     notes = (*_NOTES, _EXACT) if known.exact else _NOTES
     return PaperItem(name, "tying", title, tuple(numbers), notes)
 
@@ -138,6 +138,10 @@ def _points(known: PublishedLens) -> Iterator[tuple[str, str, float]]:
 
 def _order(point: str) -> int:
     return 0 if point == _FIRST else int(point)
+
+
+def _short(ref: str) -> str:
+    return ref.rpartition("/")[2].removesuffix("-hf")
 
 
 def _row(point: str) -> str:

@@ -1,5 +1,5 @@
-"""Items of the weight-tying paper on its own trainings, which are not public: tables 2, 6 and 7,
-figure 5; and its table on Chung et al. 2020.  Of some of them small trainings here are stand-ins."""
+"""What the weight-tying paper says of its own trainings, which are not public: tables 2, 6 and 7,
+figure 5; and its table on Chung et al. 2020.  Small trainings here stand in for some of them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,8 +27,8 @@ _AT_CHANCE = 0.003
 _SCALING_NOTES = (
     "Mean cosine after the best rotation or reflection, centred, fitted and scored on the same "
     "50,280 tokens.",
-    "The tied runs are the paper's own and are not public; what can be had is the untied reference, "
-    "{reference} at {revision}. A pair of one's own is compared in the panel Alignment.",
+    "The tied runs are the paper's own and are not public; what can be had is the untied "
+    "reference, {reference} at {revision}. A pair of one's own is compared in the panel Alignment.",
 )
 _UNLIKE = (
     "Neither run is public. By the released configurations they are no clean pair either: the tied "
