@@ -2,7 +2,7 @@
 
     python -m embtie_widgets.guide.api
 
-brings `api.md`, beside this file, up to date; a test holds the two together.
+brings `handbook/api.md` up to date; a test holds the two together.
 """
 
 import inspect
@@ -14,7 +14,7 @@ from typing import Any
 
 import embtie_widgets as ew
 
-PAGE = Path(__file__).parent / "api.md"
+PAGE = Path(__file__).parent / "handbook" / "api.md"
 _INTRO = """# Every public name
 
 `import embtie_widgets as ew` gives all of these; each is loaded when it is first used. This page is
