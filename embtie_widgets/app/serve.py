@@ -1,4 +1,4 @@
-"""Serving the dashboard: one address, one small kernel for each visitor, nothing from outside."""
+"""Serving: one address, one small kernel for each visitor, nothing from outside."""
 
 import errno
 import http.client
@@ -35,11 +35,12 @@ def serve(
     *,
     preheat: bool = True,
     idle_minutes: float = IDLE_MINUTES,
+    lessons: bool = False,
 ) -> None:
-    """Serve the dashboard until the process is stopped; port 0 takes any free one.
+    """Serve the dashboard, or the lessons, until the process is stopped; port 0 takes any free one.
 
-    `preheat` keeps one kernel ready for the next visitor.  A kernel that nobody is connected to
-    ends after `idle_minutes`: closing a page does not end it.
+    `preheat` keeps one kernel ready for the next visitor of the dashboard.  A kernel that nobody is
+    connected to ends after `idle_minutes`: closing a page does not end it.
     """
     port = check_port(port, host)
     path = str(_HERE / "jupyter")
@@ -49,19 +50,31 @@ def serve(
     os.environ[SERVED] = "1"  # every kernel learns that it works for visitors
     share_processors()
     with quick_imports():
-        from traitlets.config import Config
-        from voila.app import Voila
-
         from embtie_widgets.widgets.figure import plotly_script
 
-        server = Voila(config=Config(settings(port, host, open_browser, preheat, idle_minutes)))
-        server.initialize([str(notebook())])
+        ready = preheat and not lessons  # one for each chapter would be many
+        server = _server(settings(port, host, open_browser, ready, idle_minutes), lessons)
     for log in (server.log, logging.getLogger("tornado.general")):
         log.addFilter(_is_news)
     # Plotly's script as a file of the page: cacheable, and on its way while the kernel connects.
     server.static_paths = [*server.static_paths, str(plotly_script().parent)]
     print(f"embtie is at {_address(port, host)} (Ctrl+C stops it)", flush=True)
     server.start()
+
+
+def _server(known: dict[str, Any], lessons: bool) -> Any:
+    """Voila with what it serves: the notebook of the dashboard, or the folder of lessons."""
+    from traitlets.config import Config
+    from voila.app import Voila
+
+    if not lessons:
+        server, shown = Voila(config=Config(known)), notebook()
+    else:
+        from embtie_widgets.app.lessons import LessonServer, folder
+
+        server, shown = LessonServer(config=Config(known)), folder()
+    server.initialize([str(shown)])
+    return server
 
 
 def notebook(name: str = "dashboard.ipynb") -> Path:
@@ -157,6 +170,8 @@ def settings(
             "preheat_kernel": preheat,
             "default_pool_size": 1,
         },
+        # What a notebook says to those who have no page: how to start it, and what is seen there.
+        "TagRemovePreprocessor": {"enabled": True, "remove_cell_tags": ["start", "picture"]},
         "MappingKernelManager": culling,
         # Where there are sockets without a network port, a kernel is out of other users' reach.
         **({"KernelManager": {"transport": "ipc"}} if os.name == "posix" else {}),

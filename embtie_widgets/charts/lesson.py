@@ -33,14 +33,19 @@ _KNOWN = {
     **COMPARISONS,
     **MATRICES,
 }
-_FREE = ("mu-centering", "mu-loss", "sgd", "z-loss", "soft-cap", "none")
+_FREE = (
+    Mark("#9a3df2", "solid", "circle"),
+    Mark("#1e97d4", "8px,3px", "square"),
+    Mark("#e06106", "2px,3px", "triangle-up"),
+    Mark("#8a6042", "9px,3px,2px,3px", "triangle-down"),
+)
 _FLOOR = Mark("#7a828f", "dot", "triangle-up")
 _HEIGHT = 340
 
 
 def marks_by_name(names: Iterable[str]) -> dict[str, Mark]:
     """The mark of each name; those that no chart knows take different ones in their order."""
-    free = iter(METHODS[name] for name in _FREE * 3)
+    free = iter(_FREE)
     known = {name: _KNOWN.get(name.replace(" ", "").replace("→", "->")) for name in names}
     exact = {name: _KNOWN.get(name) or found for name, found in known.items()}
     return {name: mark or next(free, _FLOOR) for name, mark in exact.items()}
@@ -91,7 +96,7 @@ def lines(
     ]
     layout = _layout(x, y)
     if log_x:
-        layout["xaxis"]["type"] = "log"
+        layout["xaxis"] |= {"type": "log", "dtick": "D2", "tickformat": ",~r"}
     return {"data": data, "layout": layout}
 
 
@@ -117,9 +122,14 @@ def histogram(samples: Mapping[str, Values], x: str, bins: int = 60) -> dict[str
 
 
 def points(
-    groups: Mapping[str, tuple[Values, Values]], x: str, y: str, words: Sequence[str] = ()
+    groups: Mapping[str, tuple[Values, Values]],
+    x: str,
+    y: str,
+    words: Sequence[str] = (),
+    diagonal: bool = False,
 ) -> dict[str, Any]:
-    """One cloud of points a name; `words`, text for each point, are read at the pointer."""
+    """One cloud of points a name; `words`, text for each point, are read at the pointer.  The
+    `diagonal`, a dotted line, is where both values are the same."""
     marks = marks_by_name(groups)
     data = [
         {
@@ -138,7 +148,12 @@ def points(
         }
         for name, (across, up) in groups.items()
     ]
-    return {"data": data, "layout": _layout(x, y)}
+    layout = _layout(x, y)
+    if diagonal:
+        line = {"color": _FLOOR.color, "dash": "dot", "width": 2}
+        ends = {"x0": 0, "y0": 0, "x1": 1, "y1": 1}
+        layout["shapes"] = [{"type": "line", **ends, "line": line}]
+    return {"data": data, "layout": layout}
 
 
 def _layout(x: str, y: str, *, legend: bool = True) -> dict[str, Any]:

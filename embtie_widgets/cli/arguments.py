@@ -9,6 +9,7 @@ from embtie_widgets.app.serve import IDLE_MINUTES, PORT
 from embtie_widgets.cli.count import count
 from embtie_widgets.cli.doctor import doctor
 from embtie_widgets.cli.fetch import fetch
+from embtie_widgets.cli.reproduce import reproduce
 from embtie_widgets.cli.run import run
 from embtie_widgets.cli.serve import serve
 from embtie_widgets.cli.train import train_nano
@@ -28,7 +29,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"embtie {__version__}")
     add = parser.add_subparsers(metavar="COMMAND", required=True).add_parser
-    for part in (_add_serve, _add_run, _add_count, _add_fetch, _add_doctor, _add_train):
+    for part in (
+        _add_serve,
+        _add_run,
+        _add_reproduce,
+        _add_count,
+        _add_fetch,
+        _add_doctor,
+        _add_train,
+    ):
         part(add)
     return parser
 
@@ -37,7 +46,13 @@ Add = Callable[..., argparse.ArgumentParser]
 
 
 def _add_serve(add: Add) -> None:
-    serving = add("serve", help="serve the dashboard and open it in the browser")
+    for name, what in (("serve", "dashboard"), ("lessons", "lessons")):
+        serving = add(name, help=f"serve the {what} and open the page in the browser")
+        _add_serving(serving)
+        serving.set_defaults(command=serve, lessons=name == "lessons")
+
+
+def _add_serving(serving: argparse.ArgumentParser) -> None:
     serving.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     serving.add_argument(
         "--port", type=_port, default=PORT, help="its port, 0 for any free one (%(default)s)"
@@ -50,7 +65,6 @@ def _add_serve(add: Add) -> None:
         metavar="N",
         help="end a visitor's kernel after N minutes without its page (%(default)s)",
     )
-    serving.set_defaults(command=serve)
 
 
 def _add_run(add: Add) -> None:
@@ -69,6 +83,43 @@ def _add_run(add: Add) -> None:
         "for four processes of this machine, or 'here'",
     )
     running.set_defaults(command=run)
+
+
+def _add_reproduce(add: Add) -> None:
+    reproducing = add(
+        "reproduce",
+        help="hold the papers' printed tables and figures against what is computed here",
+        description="Computes what can be computed of the papers' printed numbers, and says of the "
+        "rest what is missing: the same as `embtie run` of such a request.",
+    )
+    reproducing.add_argument(
+        "items",
+        nargs="*",
+        metavar="ITEM",
+        help="such as table-1 or figure-4, or a paper; all without one",
+    )
+    reproducing.add_argument("--list", action="store_true", help="list what there is")
+    reproducing.add_argument(
+        "--fetch", action="store_true", help="bring what is missing from the hub; this may be much"
+    )
+    reproducing.add_argument(
+        "--data",
+        default="",
+        metavar="FOLDER",
+        help="where the recorded runs lie that the papers' authors released",
+    )
+    reproducing.add_argument(
+        "--no-stand-in",
+        action="store_true",
+        help="leave out what the bundled pair gives in place of models that are not here",
+    )
+    reproducing.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="write request, result, table (.csv) and figure.html into this folder",
+    )
+    reproducing.set_defaults(command=reproduce)
 
 
 def _add_count(add: Add) -> None:

@@ -1,10 +1,10 @@
-"""`embtie serve`."""
+"""`embtie serve` and `embtie lessons`."""
 
 import argparse
 
 
 def serve(arguments: argparse.Namespace) -> int:
-    """Serve the dashboard until the user stops it."""
+    """Serve the dashboard, or the lessons, until the user stops it."""
     from embtie_widgets.app.serve import serve as serve_dashboard
 
     serve_dashboard(
@@ -12,5 +12,6 @@ def serve(arguments: argparse.Namespace) -> int:
         host=arguments.host,
         open_browser=not arguments.no_browser,
         idle_minutes=arguments.idle_minutes,
+        lessons=arguments.lessons,
     )
     return 0

@@ -29,6 +29,7 @@ from embtie_widgets.requests import Request
 from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.widgets import PlotFigure
 
+Found = str | float
 Shown = w.Widget | Callable[[], w.Widget]
 _FAILED = "This could not be made; the message stands at the guess above."
 _WITHIN = 0.05  # how far a typed number may be off, as a share of the right one
@@ -37,12 +38,14 @@ _WITHIN = 0.05  # how far a typed number may be off, as a share of the right one
 class Prediction(w.VBox):
     """A question to be answered before the result is seen; the first answer stands.
 
-    `choices` are the answers to choose from.  `answer` is the one chosen, None before; to set it
-    is to choose.  What `after` and `reveal` give stays closed until then.
+    `choices` are the answers to choose from, or answers with the number that each stands for.
+    `answer` is the one chosen, None before; to set it is to choose.  What `after` and `reveal` give
+    stays closed until then.
     """
 
-    def __init__(self, question: str, choices: Iterable[str]) -> None:
+    def __init__(self, question: str, choices: Iterable[str] | Mapping[str, float]) -> None:
         self.choices = tuple(choices)
+        self._numbers = dict(choices) if isinstance(choices, Mapping) else {}
         self._answer: str | None = None
         self._waiting: list[Callable[[], None]] = []
         self._radio = w.RadioButtons(options=self.choices, value=None).add_class("ep-choices")
@@ -70,10 +73,11 @@ class Prediction(w.VBox):
         called then, so that nothing is computed earlier."""
         return self._gate("The result appears here once you have made your guess above.", shown)
 
-    def reveal(self, answer: str | Callable[[], str], why: str) -> w.VBox:
-        """The guess beside the answer that came out, which is one of the choices, and why."""
+    def reveal(self, answer: Found | Callable[[], Found], why: str) -> w.VBox:
+        """The guess beside what came out, and why: one of the choices, or a number, which goes to
+        the choice that is nearest to it."""
         if not callable(answer):
-            self._known(answer)
+            self._named(answer)
         return self._gate("", [lambda: self._verdict(answer, why)])
 
     def _gate(self, closed: str, shown: Sequence[Shown]) -> w.VBox:
@@ -116,8 +120,18 @@ class Prediction(w.VBox):
         waiting, self._waiting = self._waiting, []
         _each(waiting)
 
-    def _verdict(self, answer: str | Callable[[], str], why: str) -> w.Widget:
-        found = self._known(answer() if callable(answer) else answer)
+    def _named(self, found: Found) -> str:
+        if isinstance(found, str):
+            return self._known(found)
+        if not self._numbers:
+            raise EmbtieError(
+                f"{found:g} cannot be held against choices without numbers.",
+                "Give the choices as a table from each to its number.",
+            )
+        return min(self._numbers, key=lambda choice: abs(self._numbers[choice] - found))
+
+    def _verdict(self, answer: Found | Callable[[], Found], why: str) -> w.Widget:
+        found = self._named(answer() if callable(answer) else answer)
         if found == self._answer:
             words = f"<strong>✓ As you thought: {escape(found)}</strong>"
         else:
@@ -253,9 +267,10 @@ class Picture(w.VBox):
         y: str,
         words: Sequence[str] = (),
         caption: str = "",
+        diagonal: bool = False,
     ) -> "Picture":
         """One cloud of points a name; `words` are read at the pointer."""
-        return cls(draw.points(groups, x, y, words), caption)
+        return cls(draw.points(groups, x, y, words, diagonal), caption)
 
     @classmethod
     def of(cls, request: Request, which: int = 0) -> "Picture":

@@ -37,10 +37,11 @@ def test_without_a_command_the_dashboard_is_served(monkeypatch: pytest.MonkeyPat
     seen: dict[str, object] = {}
     monkeypatch.setattr("embtie_widgets.app.serve.serve", lambda **options: seen.update(options))
     assert main([]) == 0
-    assert seen == {"port": 8866, "host": "127.0.0.1", "open_browser": True, "idle_minutes": 20}
+    where = {"port": 8866, "host": "127.0.0.1"}
+    assert seen == {**where, "open_browser": True, "idle_minutes": 20, "lessons": False}
 
 
-@pytest.mark.parametrize("command", [["serve"], []])
+@pytest.mark.parametrize("command", [["serve"], [], ["lessons"]])
 def test_serve_passes_on_what_was_typed_and_needs_no_name(
     command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,7 +49,9 @@ def test_serve_passes_on_what_was_typed_and_needs_no_name(
     monkeypatch.setattr("embtie_widgets.app.serve.serve", lambda **options: seen.update(options))
     typed = ["--port", "9000", "--host", "0.0.0.0", "--no-browser", "--idle-minutes", "5"]
     assert main([*command, *typed]) == 0
-    assert seen == {"port": 9000, "host": "0.0.0.0", "open_browser": False, "idle_minutes": 5}
+    lessons = command == ["lessons"]
+    where = {"port": 9000, "host": "0.0.0.0"}
+    assert seen == {**where, "open_browser": False, "idle_minutes": 5, "lessons": lessons}
 
 
 @pytest.mark.parametrize("port", ["65536", "-1", "8e3", "٣", "www"])

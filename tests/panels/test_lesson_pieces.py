@@ -76,6 +76,15 @@ def test_only_a_choice_can_be_guessed_or_revealed() -> None:
         guess().reveal("Both", "")
 
 
+def test_a_number_goes_to_the_nearest_choice() -> None:
+    asked = ew.Prediction("How much?", {"none": 0.0, "half": 0.5, "all": 1.0})
+    asked.answer = "half"
+    assert "As you thought: half" in said(asked.reveal(0.6, ""))
+    assert "It came out otherwise: all" in said(asked.reveal(lambda: 0.9, ""))
+    with pytest.raises(ew.EmbtieError, match="choices without numbers"):
+        guess().reveal(0.5, "")
+
+
 def test_a_fault_behind_a_guess_is_raised_and_leaves_the_other_places() -> None:
     asked = guess()
     asked.after(lambda: 1 / 0)  # type: ignore[arg-type, return-value]
@@ -192,7 +201,9 @@ def test_lines_and_points_carry_every_value_and_words_are_no_markup() -> None:
     curve = draw.lines({"<a>": ([1, 2], [3, 4])}, "x", "y", log_x=True)
     assert curve["data"][0]["y"].tolist() == [3, 4]
     assert curve["data"][0]["name"] == "&lt;a&gt;"
-    cloud = draw.points({"In": ([1], [2])}, "x", "y", ["<b>"])
+    cloud = draw.points({"In": ([1], [2])}, "x", "y", ["<b>"], diagonal=True)
+    (line,) = cloud["layout"]["shapes"]
+    assert (line["x0"], line["x1"]) == (line["y0"], line["y1"])
     assert cloud["data"][0]["hovertext"] == ["&lt;b&gt;"]
 
 
