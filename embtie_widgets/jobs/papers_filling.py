@@ -7,8 +7,9 @@ from itertools import groupby
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.jobs.papers_families import family, stand_in
 from embtie_widgets.jobs.papers_ground import Ground, Lack
-from embtie_widgets.jobs.papers_pairs import Opened, family, stand_in
+from embtie_widgets.jobs.papers_pairs import Opened
 from embtie_widgets.jobs.papers_reasons import Measured
 from embtie_widgets.results.papers import PaperItem, PaperNumber
 

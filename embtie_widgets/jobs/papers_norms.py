@@ -12,8 +12,9 @@ from embtie_widgets.jobs.catalogue_file import PRESETS, read
 from embtie_widgets.jobs.norms import frobenius
 from embtie_widgets.jobs.packaged import packaged_counts
 from embtie_widgets.jobs.pairs import Roles, describe
+from embtie_widgets.jobs.papers_families import STORED, family, stand_in
 from embtie_widgets.jobs.papers_ground import STAND_IN, Ground, Lack
-from embtie_widgets.jobs.papers_pairs import STORED, Opened, family, stand_in
+from embtie_widgets.jobs.papers_pairs import Opened, other_size
 from embtie_widgets.jobs.papers_printed import (
     BY_NUMBER,
     FROBENIUS,
@@ -153,9 +154,12 @@ class Alone:
         roles = Roles(chosen, rows, self.hashes, ())
         return kept_part(part_key(what, roles, names, {"seed": self.ground.request.seed}), make)
 
-    def source(self, rows: int) -> str:
-        """Which model, and how many rows."""
-        return f"{self.ref.written}, {rows:,} stored rows"
+    def measured(
+        self, value: float, floor: float | None = None, others: tuple[Other, ...] = ()
+    ) -> Measured:
+        """A number of this model, with what it is of."""
+        source = f"{self.ref.written}, {len(self.model.input):,} stored rows"
+        return Measured(value, source, floor, others, other_size(self.ref, self.model))
 
 
 def _length(alone: Alone, name: str) -> Measured:
@@ -166,7 +170,7 @@ def _length(alone: Alone, name: str) -> Measured:
     if len(padding):
         words = f"without the {len(padding):,} padding rows"
         others.append(Other(words, frobenius(np.delete(lengths, padding))))
-    return Measured(frobenius(lengths), alone.source(len(lengths)), others=tuple(others))
+    return alone.measured(frobenius(lengths), others=tuple(others))
 
 
 def _largest(alone: Alone, name: str) -> Measured:
@@ -181,8 +185,7 @@ def _largest(alone: Alone, name: str) -> Measured:
         return [values(False), values(True)]
 
     plain, centred = alone.kept("largest singular value", (name,), make)
-    others = (Other("about the mean row", centred),)
-    return Measured(plain, alone.source(len(matrix)), others=others)
+    return alone.measured(plain, others=(Other("about the mean row", centred),))
 
 
 def _turned(alone: Alone) -> Measured:
@@ -202,7 +205,7 @@ def _turned(alone: Alone) -> Measured:
         return [found.mean, found.floor_mean]
 
     mean, floor = alone.kept("orthogonal fit", ("input", "output"), make)
-    return Measured(mean, alone.source(len(alone.matrix("input"))), floor)
+    return alone.measured(mean, floor)
 
 
 def _correlation(ground: Ground, column: str) -> Task:

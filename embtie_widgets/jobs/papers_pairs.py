@@ -1,62 +1,22 @@
 """The papers' pairs of models, opened for their tables: on the rows that the paper compared, and
 on others, which explain where the numbers part."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from embtie_widgets.jobs.align import align_opened
-from embtie_widgets.jobs.catalogue_file import PRESETS, read
 from embtie_widgets.jobs.geometry import geometry_opened
 from embtie_widgets.jobs.packaged import packaged_counts
 from embtie_widgets.jobs.pairs import OpenPair, describe, open_pair
-from embtie_widgets.jobs.papers_ground import STAND_IN, Ground
-from embtie_widgets.jobs.papers_printed import NEO, OLMO, QWEN
+from embtie_widgets.jobs.papers_families import STORED, TOKENS, Family
+from embtie_widgets.jobs.papers_ground import Ground
 from embtie_widgets.requests import AlignRequest, ModelRef, PairRequest
 from embtie_widgets.requests.geometry import GeometryRequest
 from embtie_widgets.results import PairAlignment
 from embtie_widgets.results.geometry import PairGeometry
-
-_PRESETS = {OLMO: "olmo-1b", NEO: "pythia-neo", QWEN: "qwen3"}
-TOKENS, STORED = "tokens", "stored rows"
-
-
-@dataclass(frozen=True)
-class Family:
-    """Two models of a paper, or the pair that stands in for them.
-
-    name   as the tables print it
-    a, b   the untied model and the tied one
-    rows   which rows the paper compared: `STORED` by their number, or `TOKENS` by their strings
-    """
-
-    name: str
-    a: ModelRef
-    b: ModelRef
-    rows: str
-
-    @property
-    def is_stand_in(self) -> bool:
-        """Whether it is the bundled pair."""
-        return (self.a, self.b) == STAND_IN
-
-    @property
-    def origin(self) -> str:
-        """What its numbers are, in the words of a `PaperNumber`."""
-        return "stand-in" if self.is_stand_in else "model"
-
-
-def family(name: str) -> Family:
-    """The pair that embtie's own catalogue has for a family, whatever a user's own says."""
-    preset = next(one for one in read(PRESETS).pairs if one.name == _PRESETS[name])
-    return Family(name, preset.a, preset.b, TOKENS if name == NEO else STORED)
-
-
-def stand_in(name: str) -> Family:
-    """The bundled pair in the place of a family."""
-    return Family(name, *STAND_IN, TOKENS)
+from embtie_widgets.sources.loaded import Loaded
 
 
 class Opened:
@@ -105,22 +65,10 @@ class Opened:
 
     @property
     def sizes(self) -> str:
-        """A sentence where the matrices are not as large as the models' configurations say."""
-        said = [
-            f"{ref.written} has {here[0]:,} x {here[1]:,} numbers in a matrix here, not "
-            f"{known[0]:,} x {known[1]:,}."
-            for ref, here, known in self._sizes()
-            if here != known
-        ]
-        return " ".join(said)
-
-    def _sizes(self) -> Iterator[tuple[ModelRef, tuple[int, int], tuple[int, int]]]:
+        """A sentence on each model whose matrices are not as large as its configuration says."""
         pair = self.pair(TOKENS)
-        for ref, loaded in {self.family.a: pair.a, self.family.b: pair.b}.items():
-            facts = packaged_counts().get(ref.ref)
-            if facts is not None:
-                known = (facts.settings["rows"], facts.settings["width"])
-                yield ref, (len(loaded.input), int(loaded.input.shape[1])), known
+        models = {self.family.a: pair.a, self.family.b: pair.b}
+        return " ".join(filter(None, (other_size(ref, one) for ref, one in models.items())))
 
     def facts(self) -> dict[str, Any]:
         """What was opened: models, and how their rows were matched."""
@@ -140,6 +88,16 @@ class Opened:
         pair = self.pair(TOKENS)
         names = {n: self.family.b if n == "Tied" else self.family.a for n in pair.roles.hashes}
         return {f"{names[n].written}: {n}": sha for n, sha in pair.roles.hashes.items()}
+
+
+def other_size(ref: ModelRef, loaded: Loaded) -> str:
+    """A sentence where a model's matrices are not as large as what ships with embtie says."""
+    facts = packaged_counts().get(ref.ref)
+    rows, width = len(loaded.input), int(loaded.input.shape[1])
+    if facts is None or (facts.settings["rows"], facts.settings["width"]) == (rows, width):
+        return ""
+    known = f"{facts.settings['rows']:,} x {facts.settings['width']:,}"
+    return f"A matrix of {ref.written} is {rows:,} x {width:,} here, not {known}."
 
 
 def by_number(pair: OpenPair) -> OpenPair:

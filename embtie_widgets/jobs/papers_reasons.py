@@ -50,7 +50,7 @@ def _sentences(number: PaperNumber, measured: Measured) -> Iterator[str]:
     elif measured.others:
         listed = "; ".join(f"{shown(number, o.value)} {o.words}" for o in measured.others)
         yield f"It would be {listed}."
-    if measured.floor is not None and _is_chance(number, measured.floor):
+    if measured.floor is not None and not measured.sizes and _is_chance(number, measured.floor):
         yield f"The print is no more than chance, which reaches {shown(number, measured.floor)}."
 
 
@@ -60,10 +60,11 @@ _SAME = "agrees"
 def _is_chance(number: PaperNumber, floor: float) -> bool:
     """Whether the print stands at a floor that is not simply zero."""
     low, high = number.ends
-    return floor > 0 and low - number.tolerance <= floor <= high + number.tolerance
+    near = low - number.tolerance <= floor <= high + number.tolerance
+    return near and floor > 2 * number.tolerance
 
 
 def shown(number: PaperNumber, value: float) -> str:
     """A value with as many places as the print has."""
     _, _, places = number.printed.split(" to ")[0].partition(".")
-    return f"{value:.{len(places)}f}"
+    return f"{round(value, len(places)) + 0.0:.{len(places)}f}"

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from embtie_widgets.jobs.packaged import packaged_counts
+from embtie_widgets.jobs.papers_families import STORED, TOKENS, family
 from embtie_widgets.jobs.papers_filling import Key, filled
 from embtie_widgets.jobs.papers_ground import Ground
-from embtie_widgets.jobs.papers_pairs import STORED, TOKENS, Opened, family
+from embtie_widgets.jobs.papers_pairs import Opened
 from embtie_widgets.jobs.papers_printed import KNN, MAPS, ROWS, SPECTRAL
 from embtie_widgets.jobs.papers_reasons import Measured, Other
 from embtie_widgets.measures.alignment import chance_level
@@ -16,6 +17,8 @@ from embtie_widgets.results import PairAlignment
 from embtie_widgets.results.papers import PaperItem
 
 BINS = 80
+# How the notes of the pair's own results begin or end that tell of what takes no part.
+_LEFT_OUT, _NO_PART, _NO_DISTANCE = "have no value", "no part", "spectral distance"
 
 
 def table_1(ground: Ground, printed: PaperItem) -> PaperItem:
@@ -50,6 +53,7 @@ def table_5(ground: Ground, printed: PaperItem) -> PaperItem:
 def _aligned(opened: Opened, map: str) -> dict[str, Measured]:
     """By comparison, the mean cosine after a map."""
     main, others = opened.aligned(map), list(_other_alignments(opened, map))
+    opened.said += [f"{opened.family.name}: {note}" for note in main.notes if _LEFT_OUT in note]
     return {
         name: Measured(
             one.mean,
@@ -99,8 +103,12 @@ def _neighbours(opened: Opened) -> dict[Key, Measured]:
         )
         floor = distance.floor
         found[name, SPECTRAL] = Measured(distance.distance, source, floor, ways, sizes)
-    opened.said += [note for note in main.notes if "spectral distance" in note]
+    opened.said += [f"{opened.family.name}: {note}" for note in main.notes if _is_loss(note)]
     return found
+
+
+def _is_loss(note: str) -> bool:
+    return _NO_PART in note or _NO_DISTANCE in note
 
 
 def _chance(name: str, column: str) -> float | None:
