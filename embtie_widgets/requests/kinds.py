@@ -160,6 +160,8 @@ KINDS: dict[str, Kind] = {
             PaperTablesRequest,
             run="embtie_widgets.jobs.papers:run_papers",
             look="embtie_widgets.jobs.papers:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.papers_cost:estimate_papers",
             plots="embtie_widgets.charts.papers:plots",
             text="embtie_widgets.charts.papers:text",
         ),
