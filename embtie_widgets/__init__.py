@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from embtie_widgets.panels.centering import CenteringPanel
     from embtie_widgets.panels.checkpoints import CheckpointsPanel
     from embtie_widgets.panels.drift import DriftPanel
+    from embtie_widgets.panels.evaluate import EvaluatePanel
     from embtie_widgets.panels.experiment import Experiment
     from embtie_widgets.panels.geometry import GeometryPanel
     from embtie_widgets.panels.gradient import GradientFlowPanel
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         CheckpointsRequest,
         CorpusRef,
         DriftRequest,
+        EvaluateRequest,
         GeometryRequest,
         GradientFlowRequest,
         LensRequest,
@@ -89,6 +91,8 @@ _HOME = {
     "DriftPanel": "panels.drift",
     "DriftRequest": "requests",
     "EmbtieError": "errors",
+    "EvaluatePanel": "panels.evaluate",
+    "EvaluateRequest": "requests",
     "Exercise": "panels.lesson",
     "Experiment": "panels.experiment",
     "GeometryPanel": "panels.geometry",
@@ -162,6 +166,8 @@ __all__ = [
     "DriftPanel",
     "DriftRequest",
     "EmbtieError",
+    "EvaluatePanel",
+    "EvaluateRequest",
     "Exercise",
     "Experiment",
     "GeometryPanel",

@@ -12,6 +12,7 @@ from embtie_widgets.panels.bottleneck import BottleneckPanel
 from embtie_widgets.panels.centering import CenteringPanel
 from embtie_widgets.panels.checkpoints import CheckpointsPanel
 from embtie_widgets.panels.drift import DriftPanel
+from embtie_widgets.panels.evaluate import EvaluatePanel
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.geometry import GeometryPanel
 from embtie_widgets.panels.gradient import GradientFlowPanel
@@ -30,6 +31,7 @@ from embtie_widgets.requests import (
     CenteringRequest,
     CheckpointsRequest,
     DriftRequest,
+    EvaluateRequest,
     GeometryRequest,
     GradientFlowRequest,
     LensRequest,
@@ -75,6 +77,7 @@ TABS = (
     Tab("Context staircase", StaircasePanel, StaircaseRequest.kind),
     Tab("Signatures in text", SignaturesPanel, SignaturesRequest.kind),
     Tab("Paper tables", PaperTablesPanel, PaperTablesRequest.kind),
+    Tab("Evaluate", EvaluatePanel, EvaluateRequest.kind),
     Tab("Parameters", ParametersPanel, ParametersRequest.kind),
     Tab("Checkpoints", CheckpointsPanel, CheckpointsRequest.kind),
 )

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from embtie_widgets.results.lens import InformationFloor, Lens, PairLens
 
@@ -76,7 +76,15 @@ MODE_WORDS = {
 """By lens and mode."""
 
 
-def name_of(result: PairLens, side: str) -> str:
+class OfModels(Protocol):
+    """A result that knows its models by side."""
+
+    @property
+    def models(self) -> dict[str, dict[str, Any]]:
+        """Facts of each, its name, revision and whether it is tied among them."""
+
+
+def name_of(result: OfModels, side: str) -> str:
     """What a model is called; where both have one name, with their revision or their letter."""
     names = {s: str(facts.get("name") or s) for s, facts in result.models.items()}
     if len(set(names.values())) == len(names):

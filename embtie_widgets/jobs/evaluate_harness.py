@@ -89,7 +89,7 @@ class Reader(TemplateLM):
     def tok_encode(
         self, string: str, add_special_tokens: bool | None = None, **_others: Any
     ) -> list[int]:
-        """The ids of a text, with what the model is used to see before it unless that is unwanted."""
+        """The ids of a text, with what the model is used to see before it, if that is wanted."""
         ids = self._words.encode([string])[0]
         return ids if add_special_tokens is False else [*self._usual(), *ids]
 
@@ -199,7 +199,7 @@ def _worded(sample: Any) -> tuple[str, tuple[str, ...]]:
     """The context and the choices behind it; where the contexts differ and the continuation is one,
     as of WinoGrande, these are what is chosen from."""
     contexts = [context for context, _ in sample["arguments"]]
-    ends = [end.strip() for _, end in sample["arguments"]]
+    ends = [end.removeprefix(" ") for _, end in sample["arguments"]]
     if len(set(contexts)) == 1:
         return contexts[0], tuple(ends)
     return f"… {ends[0]}", tuple(contexts)

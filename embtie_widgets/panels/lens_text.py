@@ -8,7 +8,7 @@ from embtie_widgets.requests import CorpusRef
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.requests.passage import MOST_TEXT
 
-_READ = CorpusWords(
+READ = CorpusWords(
     "The models read",
     "The text whose tokens are predicted",
     "a path, or datasets:NAME",
@@ -25,7 +25,7 @@ class TextPicker(w.VBox):
     """A text and how much of it; what is pasted goes before what is chosen."""
 
     def __init__(self, corpus: CorpusRef) -> None:
-        self.corpus = CorpusPicker(corpus, _READ)
+        self.corpus = CorpusPicker(corpus, READ)
         self.text = pasted_text()
         self.length = number_box("tokens a piece", "So many tokens go through the models together")
         self.positions = number_box("positions", "At how many positions the lens is measured")

@@ -7,6 +7,7 @@ from embtie_widgets.requests.centering import CenteringRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.corpus import CorpusRef
 from embtie_widgets.requests.drift import DriftRequest
+from embtie_widgets.requests.evaluate import EvaluateRequest
 from embtie_widgets.requests.geometry import GeometryRequest
 from embtie_widgets.requests.gradient import GradientFlowRequest
 from embtie_widgets.requests.lens import LensRequest
@@ -34,6 +35,7 @@ __all__ = [
     "CheckpointsRequest",
     "CorpusRef",
     "DriftRequest",
+    "EvaluateRequest",
     "GeometryRequest",
     "GradientFlowRequest",
     "LensRequest",

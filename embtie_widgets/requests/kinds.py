@@ -6,13 +6,14 @@ A kind names its parts on the floors above as "module:name", so that to know of 
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, get_type_hints
 
 from embtie_widgets.requests.align import AlignRequest
 from embtie_widgets.requests.bottleneck import BottleneckRequest
 from embtie_widgets.requests.centering import CenteringRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.drift import DriftRequest
+from embtie_widgets.requests.evaluate import EvaluateRequest
 from embtie_widgets.requests.geometry import GeometryRequest
 from embtie_widgets.requests.gradient import GradientFlowRequest
 from embtie_widgets.requests.lens import LensRequest
@@ -56,6 +57,11 @@ class Kind:
         """One of them as a function; one that is not named answers None."""
         where, _, function = getattr(self, name).partition(":")
         found: Callable[..., Any] = getattr(import_module(where), function) if where else _nothing
+        return found
+
+    def result_type(self) -> type:
+        """The class of its results, as its `plots` takes them."""
+        found: type = get_type_hints(self.part("plots"))["result"]
         return found
 
 
@@ -118,6 +124,15 @@ KINDS: dict[str, Kind] = {
             estimate="embtie_widgets.jobs.drift_cost:estimate_drift",
             plots="embtie_widgets.charts.drift:plots",
             text="embtie_widgets.charts.drift:text",
+        ),
+        Kind(
+            EvaluateRequest,
+            run="embtie_widgets.jobs.evaluate:run_evaluate",
+            look="embtie_widgets.jobs.evaluate:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.evaluate_cost:estimate_evaluate",
+            plots="embtie_widgets.charts.evaluate:plots",
+            text="embtie_widgets.charts.evaluate:text",
         ),
         Kind(
             GeometryRequest,

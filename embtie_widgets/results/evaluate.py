@@ -61,6 +61,23 @@ class TaskItems:
         found: Vector = self.picked[model][metric] == self.gold
         return found
 
+    def margin(self, model: str, metric: str) -> Vector:
+        """(items,) by how many nats the right choice is likelier than the best other one, or, for
+        "acc_norm", by how many nats a letter; above 0 where the model's choice is right."""
+        found = np.empty(len(self.gold))
+        for i, (scores, gold) in enumerate(zip(self.scores[model], self.gold, strict=True)):
+            sizes = [
+                max(1, len(choice)) if metric == BY_LENGTH else 1 for choice in self.choices[i]
+            ]
+            each = np.array(scores) / sizes
+            found[i] = each[gold] - np.delete(each, gold).max()
+        return found
+
+    def bits(self, model: str) -> Vector:
+        """(items,) of a text: bits that each passage takes by byte, at least 0."""
+        sizes = [max(1, len(passage.encode())) for passage in self.contexts]
+        return -np.array([one[0] for one in self.scores[model]]) / np.log(2) / sizes
+
 
 @storable
 @dataclass(frozen=True)

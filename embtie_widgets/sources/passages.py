@@ -183,6 +183,7 @@ def _divided(
 
 
 def named_text(corpus: CorpusRef, text: str) -> tuple[Iterable[Chunk], str, tuple[str, ...]]:
+    """The documents of a text, what it is called, and sentences about what was left out."""
     if text:
         return _as_documents([text]), "pasted text", ()
     source = find_corpus(corpus)

@@ -103,6 +103,6 @@ def _passages(document: str) -> tuple[str, ...]:
         if len(held) >= PASSAGE:
             found.append(held)
             held = ""
-    if held.strip() and len(held) >= PASSAGE // 4 or not found:
+    if (held.strip() and len(held) >= PASSAGE // 4) or not found:
         return (*found, held)
     return (*found[:-1], found[-1] + held)

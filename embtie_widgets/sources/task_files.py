@@ -73,7 +73,7 @@ def read_task(task: str, folder: str) -> TaskItemsFile:
     for number, row in enumerate(rows):
         try:
             docs.append(form.doc(row))
-        except _NoAnswer:
+        except _UnansweredError:
             unanswered += 1
         except (KeyError, ValueError, TypeError, IndexError, AttributeError):
             raise _no_item(task, number, files[0].name, row) from None
@@ -181,14 +181,14 @@ def _split_of(path: Path) -> str:
 # What an item is.
 
 
-class _NoAnswer(Exception):
+class _UnansweredError(Exception):
     """A record of a split whose answers are kept back."""
 
 
 def _number(value: Any, start: int, count: int) -> int:
     """Which of `count` choices an answer is that counts from `start`."""
     if value is None or str(value).strip() in ("", "-1"):
-        raise _NoAnswer
+        raise _UnansweredError
     found = int(str(value).strip()) - start
     if not 0 <= found < count:
         raise ValueError(value)
@@ -245,7 +245,7 @@ def _lettered(given: Any, answer: Any) -> Doc:
         given = {name: [one[name] for one in given] for name in ("text", "label")}
     texts, labels = [str(t) for t in given["text"]], [str(one) for one in given["label"]]
     if not str(answer or "").strip():
-        raise _NoAnswer
+        raise _UnansweredError
     labels.index(str(answer).strip())
     if len(texts) != len(labels) or len(texts) < 2:
         raise ValueError(given)

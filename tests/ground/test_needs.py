@@ -51,12 +51,14 @@ def imported_packages(folder: str) -> set[str]:
 
 
 def test_every_import_of_the_package_is_declared() -> None:
-    assert imported_packages("embtie_widgets") <= set(needs()) | set(extra("corpora"))
+    optional = set(extra("corpora")) | set(extra("evaluate"))
+    assert imported_packages("embtie_widgets") <= set(needs()) | optional
 
 
-def test_what_can_be_done_without_is_used_and_tested() -> None:
-    assert set(extra("corpora")) <= imported_packages("embtie_widgets")
-    assert set(extra("corpora")) <= set(extra())
+@pytest.mark.parametrize("name", ["corpora", "evaluate"])
+def test_what_can_be_done_without_is_used_and_tested(name: str) -> None:
+    assert set(extra(name)) <= imported_packages("embtie_widgets")
+    assert set(extra(name)) <= set(extra())
 
 
 def test_every_import_of_the_tests_is_declared() -> None:
