@@ -27,7 +27,7 @@ def write(folder: Path, request: Request, result: Any) -> list[str]:
 
     plots = KINDS[request.kind].part("plots")(result)
     page = result_page(plots, summary_json(request, result))
-    written = files(request, result, page)
+    written = files(request, result) | {"figure.html": page.encode()}
     for name, data in written.items():
         replace(folder / name, data)
     return list(written)

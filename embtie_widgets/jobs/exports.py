@@ -4,9 +4,7 @@ A result of any kind will do: it has `to_frame()`, one row per token or whatever
 `facts()`, a mapping with all else.
 """
 
-import io
 import json
-import zipfile
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -88,9 +86,9 @@ def _text(value: Any) -> Any:
     return f"'{value}" if risky else value
 
 
-def files(request: Request, result: Any, page: str) -> dict[str, bytes]:
-    """Request, summary, rows and the offline page, by file name; what has rows of its own beside
-    those of its tokens has two tables."""
+def files(request: Request, result: Any) -> dict[str, bytes]:
+    """Request, summary and rows by file name; what has rows of its own beside those of its tokens
+    has two tables."""
     both = hasattr(result, "tokens") and hasattr(result, "token_frame")
     table = "tokens.csv" if hasattr(result, "tokens") and not both else "table.csv"
     tokens = {"tokens.csv": table_bytes(request, result, result.token_frame())} if both else {}
@@ -99,14 +97,4 @@ def files(request: Request, result: Any, page: str) -> dict[str, bytes]:
         "result.json": summary_json(request, result).encode(),
         table: csv_bytes(request, result),
         **tokens,
-        "figure.html": page.encode(),
     }
-
-
-def zip_bytes(request: Request, result: Any, page: str) -> bytes:
-    """The files in one archive."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files(request, result, page).items():
-            archive.writestr(name, data)
-    return file.getvalue()

@@ -56,7 +56,9 @@ from typing import Any
 
 import ipywidgets as w
 
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.previews import Preview
+from embtie_widgets.jobs.report import Saved
 from embtie_widgets.jobs.run import estimate, first
 from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
 from embtie_widgets.panels.answer import Answer, Word
@@ -66,6 +68,7 @@ from embtie_widgets.panels.guard import guard
 from embtie_widgets.panels.guide import Head
 from embtie_widgets.panels.links import PanelLink
 from embtie_widgets.panels.notice import Notice, Outdated
+from embtie_widgets.panels.report import report_offers
 from embtie_widgets.panels.runbar import RunBar
 from embtie_widgets.panels.selection import SelectionBar
 from embtie_widgets.panels.state import PanelState, ids_of
@@ -115,7 +118,7 @@ class Panel(w.VBox):
         self.results = w.VBox(list(self.build_views())).add_class("ep-results")
         self._settings = Settings(self.build_settings(), self.state, self.callback)
         self.link = PanelLink(self.state, self.open_link, self.callback)
-        offers = list(self.build_exports())
+        offers = [*self.build_exports(), *report_offers(self)]
         self.exports = ExportBar(self.state, self.link.copy, offers, self.callback)
         unseen = [style(), SliderNames(), KernelWatch(), self.link.page]
         self.head = Head(self.title, self.lead, request.kind, self.callback)
@@ -125,7 +128,7 @@ class Panel(w.VBox):
         self.runbar.cancel.on_click(self.callback(lambda _: self.cancel()))
         self.state.observe(
             self.callback(self._restate),
-            ["request", "result", "answered", "preview_of", "phase", "wanted"],
+            ["request", "result", "answered", "preview_of", "phase", "wanted", "origin"],
         )
         self.state.observe(self.callback(self._reselect), ["selection", "found"])
         self.selection_bar.clear.on_click(self.callback(lambda _: self.state.choose(())))
@@ -282,7 +285,7 @@ class Panel(w.VBox):
         self.runbar.expect(None)
         self.edited()
         if self.state.phase == "looking":
-            self._stop_looking()
+            self._stop()
         if self.state.answers(request) and self.state.phase == "idle":
             return
         held = self.at_hand(request) if self.state.phase == "idle" else None
@@ -301,9 +304,12 @@ class Panel(w.VBox):
             self.runbar.expect(estimate)
         return quick
 
-    def _stop_looking(self) -> None:
+    def _stop(self) -> None:
+        """Hear no more of what is under way."""
         if self._job is not None:
             self._job.drop()
+        if self._answer is not None:
+            self._answer.event.set()
         self._answer, self.state.phase, self.state.stage = None, "idle", None
 
     def _started(self, phase: str, submit: Callable[..., Job]) -> Answer:
@@ -354,11 +360,11 @@ class Panel(w.VBox):
         elif not outcome.cancelled:
             self._quick_or_expected()
 
-    def _take(self, result: Any, answered: Any, preview_of: Any = None) -> None:
+    def _take(self, result: Any, answered: Any, preview_of: Any = None, origin: str = "") -> None:
         self._draw(result)
         with self.state.hold_trait_notifications():
             self.state.result, self.state.answered = result, answered
-            self.state.preview_of = preview_of
+            self.state.preview_of, self.state.origin = preview_of, origin
         self._show_wanted()
 
     def _draw(self, result: Any) -> None:
@@ -384,6 +390,37 @@ class Panel(w.VBox):
         self.state.wanted = link
         self.request = link.request
         self._show_wanted()
+
+    def open_saved(self, saved: Saved, origin: str) -> None:
+        """Show what a report holds, without a run; a panel of it without a result is opened like a
+        link.  `origin` says of the result that it was not computed here."""
+        if saved.result is None:
+            self.open_link(Link(saved.request, saved.tokens, saved.view))
+            return
+        with self._turns.hold():
+            self._stop()
+            with self._binding.quiet():
+                self.prepare(saved.request)
+            self._binding.write(saved.request)
+            self.state.request = saved.request
+            self.notice.clear()
+            self.edited()
+            self.state.wanted = Link(saved.shown, saved.tokens, saved.view)
+            self._take_saved(saved, origin)
+            self.state.ended = Outcome(saved.shown, result=saved.result, cached=True)
+
+    def _take_saved(self, saved: Saved, origin: str) -> None:
+        """Draw it; of one that does not hold together nothing is kept."""
+        try:
+            self._take(saved.result, saved.answered, saved.preview_of, origin)
+        except Exception as error:
+            self.state.wanted = None
+            if self.result is not None:
+                self._draw(self.result)
+            raise EmbtieError(
+                "The result in the report does not hold together, so it is not shown.",
+                "Press Run to compute it here.",
+            ) from error
 
     def _show_wanted(self) -> None:
         wanted = self.state.wanted

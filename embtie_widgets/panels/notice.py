@@ -30,7 +30,10 @@ class Notice(w.HTML):
 
 
 class Outdated(w.HTML):
-    """A line above a result that is not, or not yet, what the controls or a link ask for."""
+    """A line above a result that is not, or not yet, what the controls or a link ask for, or that
+    was not computed here.  `words` is the same as plain text."""
+
+    words = ""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +42,8 @@ class Outdated(w.HTML):
     def show(self, state: PanelState, part: str) -> None:
         """Say so while it holds; `part` says on how much of the whole a preview rests."""
         text = _preview_words(state, part) if state.previewing else _stale_words(state)
-        self.value = f'<p role="status">{escape(text)}</p>' if text else ""
+        self.words = " ".join(filter(None, (state.origin, text)))
+        self.value = f'<p role="status">{escape(self.words)}</p>' if self.words else ""
 
 
 def _preview_words(state: PanelState, part: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import ipywidgets as w
 
+from embtie_widgets.charts import cloud
 from embtie_widgets.charts.columns import Column, Columns, positions
 from embtie_widgets.panels.fields import labelled
 from embtie_widgets.panels.state import PanelState
@@ -59,6 +60,15 @@ class ScatterView(w.VBox):
         with self._quiet():
             self.scatter.lit_word = "selected" if self._state.found is None else "found"
             self.scatter.select(positions(self._state.lit, self.scatter.n))
+
+    def standing(self) -> tuple[dict[str, Any], str]:
+        """The same as a chart in plotly's terms, and what of the tokens it leaves out."""
+        if self._columns is None:
+            return cloud.spec(None, None, None), ""
+        x, y = self._axes()
+        lit = self._state.lit
+        chart = cloud.spec(self._columns, x, y, lit, self.scatter.view)
+        return chart, cloud.note(len(self._columns.tokens), len(lit))
 
     def _axes(self) -> tuple[Column, Column]:
         assert self._columns is not None  # noqa: S101 - both callers have drawn a result

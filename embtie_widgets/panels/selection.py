@@ -28,6 +28,11 @@ class SelectionBar(w.HBox):
         self.only.observe(self._toggled, "value")
         self._draw()
 
+    @property
+    def chosen(self) -> bool:
+        """Whether any token is selected or found."""
+        return bool(self._state.selection) or self._state.found is not None
+
     def _toggled(self, _change: Any) -> None:
         self._state.only = self.only.value
 

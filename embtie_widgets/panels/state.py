@@ -24,6 +24,7 @@ class PanelState(t.HasTraits):
     wanted     the `Link` whose result is still to come, None otherwise
     found      the tokens that a search has found, None while there is none; they are lit in the
                charts in place of the selection, which stays
+    origin     where the result comes from if it was not computed here, as a sentence
     kind       the group of tokens that a search is held to, by name; "" for all tokens
     """
 
@@ -38,6 +39,7 @@ class PanelState(t.HasTraits):
     only = t.Bool(False)
     view = t.Dict()
     wanted = t.Any(None)
+    origin = t.Unicode("")
     found = t.Instance(frozenset, allow_none=True)
     kind = t.Enum(("", *KINDS, *BANDS), "")
 

@@ -7,10 +7,11 @@ import ipywidgets as w
 
 
 @cache
-def _sheet() -> str:
+def sheet() -> str:
+    """The style sheet itself."""
     return (Path(__file__).parent / "panels.css").read_text(encoding="utf-8")
 
 
 def style() -> w.HTML:
     """The style sheet as a part of the page, wherever a panel is shown."""
-    return w.HTML(f"<style>{_sheet()}</style>").add_class("ep-style")
+    return w.HTML(f"<style>{sheet()}</style>").add_class("ep-style")

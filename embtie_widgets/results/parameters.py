@@ -3,12 +3,15 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from embtie_widgets.results.storage import storable
+
 if TYPE_CHECKING:
     import pandas as pd
 
 NUMBERS = ("untied", "tied", "saved", "embedding", "share")
 
 
+@storable
 @dataclass(frozen=True)
 class Parameters:
     """Numbers of parameters of one model, as it would be untied and tied.
@@ -58,6 +61,7 @@ class Parameters:
         return pd.DataFrame([{name: getattr(self, name) for name in NUMBERS}])
 
 
+@storable
 @dataclass(frozen=True)
 class Printed:
     """A number as a paper prints it, and as it is.
@@ -87,6 +91,7 @@ class Printed:
         return self.printed == self.recomputed
 
 
+@storable
 @dataclass(frozen=True)
 class ParameterReport:
     """The parameters of a model, those of a suite beside it, and the paper's tables.

@@ -16,7 +16,16 @@ ROOT = Path(__file__).parents[2]
 # Needed, though no line of ours imports them: the dashboard is served by voila or JupyterLab, Dask
 # makes certificates with cryptography, and the rest are tools that are run.
 RUN_NOT_IMPORTED = {"cryptography", "jupyterlab", "voila"}
-TOOLS = {"hatchling", "import-linter", "mypy", "pandas-stubs", "ruff", "types-psutil", "types-tqdm"}
+TOOLS = {
+    "hatchling",
+    "import-linter",
+    "mypy",
+    "pandas-stubs",
+    "ruff",
+    "types-psutil",
+    "types-pyyaml",
+    "types-tqdm",
+}
 CONDA_NAMES = {"torch": "pytorch", "huggingface-hub": "huggingface_hub"}
 
 

@@ -47,7 +47,7 @@ def test_the_choice_and_the_configurations_word_are_on_the_result(result: Any) -
 
 def test_every_file_of_the_result_says_so(request_: ew.AlignRequest, result: Any) -> None:
     page = result_page(plots(result), summary_json(request_, result))
-    written = files(request_, result, page)
+    written = files(request_, result) | {"figure.html": page.encode()}
     assert '"treat_as_tied": true' in written["request.json"].decode()
     for name in ("result.json", "tokens.csv", "figure.html"):
         text = written[name].decode()
