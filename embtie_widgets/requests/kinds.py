@@ -13,6 +13,7 @@ from embtie_widgets.requests.bottleneck import BottleneckRequest
 from embtie_widgets.requests.centering import CenteringRequest
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.requests.drift import DriftRequest
+from embtie_widgets.requests.evaluate import EvaluateRequest
 from embtie_widgets.requests.geometry import GeometryRequest
 from embtie_widgets.requests.gradient import GradientFlowRequest
 from embtie_widgets.requests.lens import LensRequest
@@ -123,6 +124,15 @@ KINDS: dict[str, Kind] = {
             estimate="embtie_widgets.jobs.drift_cost:estimate_drift",
             plots="embtie_widgets.charts.drift:plots",
             text="embtie_widgets.charts.drift:text",
+        ),
+        Kind(
+            EvaluateRequest,
+            run="embtie_widgets.jobs.evaluate:run_evaluate",
+            look="embtie_widgets.jobs.evaluate:look_up",
+            first="embtie_widgets.jobs.first:first_result",
+            estimate="embtie_widgets.jobs.evaluate_cost:estimate_evaluate",
+            plots="embtie_widgets.charts.evaluate:plots",
+            text="embtie_widgets.charts.evaluate:text",
         ),
         Kind(
             GeometryRequest,
