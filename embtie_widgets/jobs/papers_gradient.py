@@ -76,6 +76,11 @@ def make(ground: Ground, printed: PaperItem) -> PaperItem:
 def _of_log(number: PaperNumber, run: "FlowRun", source: str) -> PaperNumber:
     if number.row == _EARLIER:
         return number
+    logged = run.curves["step"]
+    start, end = _BY_ROW[number.row]
+    if not len(logged) or logged[0] > start or logged[-1] < end:
+        reach = f"The log ends at step {int(logged[-1]):,}." if len(logged) else "It is empty."
+        return number.lacking(f"the log over {number.row}", None, reach)
     return number.found(_value(number, run), "recorded", source)
 
 
@@ -83,9 +88,8 @@ def _value(number: PaperNumber, run: "FlowRun") -> float:
     """What a run has for a printed number."""
     from embtie_widgets.measures.recorded import share_of
 
-    between = {_steps(*one): one for one in GRADIENT_SHARES}[number.row]
-    share = share_of(run, between[0] - 1, between[1])
-    return _columns(share)[number.column]
+    start, end = _BY_ROW[number.row]
+    return _columns(share_of(run, start - 1, end))[number.column]
 
 
 def _columns(share: "Share") -> dict[str, float]:
@@ -108,7 +112,7 @@ def _stood_in(printed: PaperItem) -> PaperItem:
         "Of a small model trained here, by the paper's own share; the share depends on batch and "
         f"warm-up, which were {run.about['batch']} and {run.about['warmup']}."
     )
-    whole = {_steps(*one) for one in GRADIENT_SHARES if one[1] <= last}
+    whole = {row for row, (_, end) in _BY_ROW.items() if end <= last}
     numbers = tuple(
         n.found(_value(n, paper), "stand-in", source, reason) if n.row in whole else n
         for n in printed.numbers
@@ -118,3 +122,6 @@ def _stood_in(printed: PaperItem) -> PaperItem:
 
 def _steps(start: int, end: int) -> str:
     return f"steps {start:,} to {end:,}"
+
+
+_BY_ROW = {_steps(*between): between for between in GRADIENT_SHARES}

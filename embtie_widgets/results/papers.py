@@ -1,7 +1,8 @@
 """The papers' printed numbers, beside what is computed here."""
 
+import math
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from embtie_widgets.results.storage import storable
@@ -70,6 +71,8 @@ class PaperNumber:
 
         `reason` says why it differs, and stays away where it agrees; of a stand-in, what it is.
         """
+        if not math.isfinite(value):
+            return self.lacking("", None, f"What is here gives no finite number: {source}.")
         verdict = "stand-in" if origin == "stand-in" else self._verdict(value)
         if verdict == "agrees":
             reason = ""
@@ -97,7 +100,7 @@ class PaperNumber:
         low, high = self._printed()
         # By way of the text, so that a half is the half that is read; papers round it either way.
         exact = Decimal(repr(float(value)))
-        if any(low <= exact.quantize(low, way) <= high for way in (ROUND_HALF_UP, ROUND_HALF_EVEN)):
+        if any(low <= exact.quantize(low, way, _ANY_SIZE) <= high for way in _HALVES):
             return "agrees"
         inside = float(low) - self.tolerance <= value <= float(high) + self.tolerance
         return "close" if inside else "differs"
@@ -107,6 +110,8 @@ class PaperNumber:
         return Decimal(low), Decimal(high or low)
 
 
+_ANY_SIZE = Context(prec=400)  # a float has no more digits before the point
+_HALVES = (ROUND_HALF_UP, ROUND_HALF_EVEN)
 _UNEXPLAINED = {
     "close": "Within {tolerance:g} of the print.",
     "differs": "No reason is known.",

@@ -31,6 +31,18 @@ def test_a_number_agrees_where_it_would_be_printed_so(
     assert bool(number.reason) == (verdict != "agrees")
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_number_is_missing(value: float) -> None:
+    number = PaperNumber("row", "column", "0.5").found(value, "model", "a model")
+    assert (number.verdict, number.value, number.difference) == ("missing", None, None)
+    assert "a model" in number.reason
+
+
+def test_a_number_of_any_size_can_be_held_against_the_print() -> None:
+    for value in (1e300, -1e300, 5e-324):
+        assert PaperNumber("row", "column", "0.5").found(value, "model", "a").verdict == "differs"
+
+
 def test_what_is_in_print_only_lacks_nothing_and_a_stand_in_keeps_its_value() -> None:
     number = PaperNumber("row", "column", "0.5")
     told = number.print_only("The runs are not public.")
