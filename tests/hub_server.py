@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import huggingface_hub
+import huggingface_hub.constants
 import pytest
 
 TOKEN = "hf_secretsecretsecret"

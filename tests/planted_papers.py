@@ -1,7 +1,4 @@
-"""The weight-tying paper's models with their real names, row numbers and files, at reduced width.
-
-What the tables should say of them is computed here in float64 by the recipes of the paper.
-"""
+"""The weight-tying paper's models with their names, row numbers and files, at reduced width."""
 
 import json
 from pathlib import Path
@@ -26,21 +23,26 @@ Matrix = np.ndarray[Any, np.dtype[np.float64]]
 
 def plant(hub: HubServer, folder: Path) -> dict[str, dict[str, Matrix]]:
     """Publish all of them; by reference the values of their matrices as they are stored."""
-    made = {}
-    first = _pair(1, OLMO_ROWS, torch.float32)
-    made[OLMO_A] = first
-    made[OLMO_B] = {"tied": _mixed(first["output"], 0.6, 2)}
-    made[f"{OLMO_A}@{STEP}"] = _pair(3, OLMO_ROWS, torch.float32, 0.05)
-    tokens = [f"t{i}" for i in range(OLMO_TOKENS)]
-    _publish(hub, folder, OLMO_A, "olmo", first, tokens)
-    _publish(hub, folder, OLMO_B, "olmo", made[OLMO_B], tokens)
-    _publish(hub, folder, OLMO_A, "olmo", made[f"{OLMO_A}@{STEP}"], tokens, STEP)
-    made |= _plant_neo(hub, folder)
-    made[QWEN_A] = _pair(7, 151_936, torch.bfloat16)
+    made = plant_olmo(hub, folder) | _plant_neo(hub, folder)
+    made[QWEN_A] = _pair(7, 151_936, torch.bfloat16, 151_669)
     made[QWEN_B] = {"tied": _mixed(made[QWEN_A]["output"], 0.2, 8)[:, :12].contiguous()}
     for ref in (QWEN_A, QWEN_B):
         _publish(hub, folder, ref, "qwen3", made[ref], None)
     return {ref: {n: m.double().numpy() for n, m in one.items()} for ref, one in made.items()}
+
+
+def plant_olmo(
+    hub: HubServer, folder: Path, rows: int = OLMO_ROWS, tokens: int = OLMO_TOKENS
+) -> dict[str, dict[str, torch.Tensor]]:
+    """Publish the two models of one family, and the untied one at an early step."""
+    made = {OLMO_A: _pair(1, rows, torch.float32, tokens)}
+    made[OLMO_B] = {"tied": _mixed(made[OLMO_A]["output"], 0.6, 2)}
+    made[f"{OLMO_A}@{STEP}"] = _pair(3, rows, torch.float32, tokens, 0.05)
+    named = [f"t{i}" for i in range(tokens)]
+    _publish(hub, folder, OLMO_A, "olmo", made[OLMO_A], named)
+    _publish(hub, folder, OLMO_B, "olmo", made[OLMO_B], named)
+    _publish(hub, folder, OLMO_A, "olmo", made[f"{OLMO_A}@{STEP}"], named, STEP)
+    return made
 
 
 _ORDER = np.random.default_rng(4).permutation(GPT2_TOKENS)
@@ -52,7 +54,7 @@ def neo_rows() -> tuple[Any, Any]:
 
 
 def _plant_neo(hub: HubServer, folder: Path) -> dict[str, dict[str, torch.Tensor]]:
-    untied = _pair(5, 50_304, torch.float16)
+    untied = _pair(5, 50_304, torch.float16, NEOX_TOKENS)
     rows_a, rows_b = neo_rows()
     tied = torch.randn(GPT2_TOKENS, WIDTH, generator=torch.Generator().manual_seed(6))
     tied[rows_b] = _mixed(untied["output"].float(), 0.8, 6)[rows_a]
@@ -63,15 +65,15 @@ def _plant_neo(hub: HubServer, folder: Path) -> dict[str, dict[str, torch.Tensor
     return {PYTHIA: untied, NEO: {"tied": tied}}
 
 
-def _pair(seed: int, rows: int, dtype: torch.dtype, alike: float = 0.7) -> dict[str, torch.Tensor]:
-    """An input and an output matrix that have something in common, and a mean row."""
+def _pair(
+    seed: int, rows: int, dtype: torch.dtype, tokens: int, alike: float = 0.7
+) -> dict[str, torch.Tensor]:
+    """An input and an output matrix that have something in common, and a mean row; their rows that
+    were never tokens lie far away."""
     generator = torch.Generator().manual_seed(seed)
     e = torch.randn(rows, WIDTH, generator=generator) + 0.2
-    noise = torch.randn(rows, WIDTH, generator=generator)
-    u = alike * _turned(e, seed) + noise + 0.1
-    if rows == OLMO_ROWS:
-        # Rows that were never tokens, far away from all others.
-        u[OLMO_TOKENS:] = 40 * torch.randn(rows - OLMO_TOKENS, WIDTH, generator=generator)
+    u = alike * _turned(e, seed) + torch.randn(rows, WIDTH, generator=generator) + 0.1
+    u[tokens:] = 40 * torch.randn(rows - tokens, WIDTH, generator=generator)
     return {"input": e.to(dtype), "output": (3 * u).to(dtype)}
 
 
@@ -133,17 +135,3 @@ def _publish(
         tokenizer = Tokenizer(models.BPE({token: row for row, token in enumerate(tokens)}, []))
         tokenizer.save(str(place / "tokenizer.json"))
     hub.add(ref, place, *revisions)
-
-
-def cosines(x: Matrix, y: Matrix, map: str, center: bool = True) -> Matrix:
-    """(V,) by the recipe: columns centred, the map fitted on all rows."""
-    if center:
-        x, y = x - x.mean(0), y - y.mean(0)
-    if map == "orthogonal":
-        left, _, right = np.linalg.svd(x.T @ y, full_matrices=False)
-        x = x @ left @ right
-    elif map == "linear":
-        x = x @ np.linalg.lstsq(x, y, rcond=None)[0]
-    lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
-    found: Matrix = (x * y).sum(1) / lengths
-    return found

@@ -88,11 +88,11 @@ ITEMS: dict[str, Item] = {
     "figure-7": Item(f"{_LENS}:figure_7", f"{_LENS}:make"),
     "figure-8": Item(f"{_DRIFT}:figure_8", f"{_DRIFT}:make"),
     "figure-9": Item(f"{_DRIFT}:figure_9", f"{_DRIFT}:make"),
+    "norms": Item(f"{_PRINTED}:norms", "embtie_widgets.jobs.papers_norms:make"),
     "centering-sensitivity": Item(f"{_CENTERING}:sensitivity", f"{_CENTERING}:make"),
     "centering-coefficients": Item(f"{_CENTERING}:coefficients", f"{_CENTERING}:make"),
     "centering-losses": Item(f"{_CENTERING}:losses", f"{_CENTERING}:make"),
     "centering-bound": Item(f"{_CENTERING}:bound", f"{_CENTERING}:make"),
     "centering-time": Item(f"{_CENTERING}:time", f"{_CENTERING}:make"),
-    "norms": Item(f"{_PRINTED}:norms", "embtie_widgets.jobs.papers_norms:make"),
     "bottleneck-ratio": Item(f"{_BOTTLENECK}:ratio", f"{_BOTTLENECK}:make_ratio"),
 }
