@@ -12,11 +12,8 @@ import torch
 import transformers as hf
 
 import embtie_widgets as ew
-from embtie_widgets.jobs import papers_bottleneck, papers_lens
-from embtie_widgets.jobs.papers import run_papers
+from embtie_widgets.jobs import papers_lens
 from embtie_widgets.requests import BottleneckRequest, LensRequest, ModelRef
-from embtie_widgets.requests.papers import PaperTablesRequest
-from embtie_widgets.results.papers import PaperItem, PaperNumber
 from embtie_widgets.results.tying_published import DRIFT, LENS
 from tests.hub_server import HubServer, hub_of
 from tests.jobs.test_papers_recorded import by_place, made
