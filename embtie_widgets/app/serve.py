@@ -172,6 +172,7 @@ def settings(
         },
         # What a notebook says to those who have no page: how to start it, and what is seen there.
         "TagRemovePreprocessor": {"enabled": True, "remove_cell_tags": ["start", "picture"]},
+        "VoilaExecutor": {"cell_error_instruction": "The log of the server says why."},
         "MappingKernelManager": culling,
         # Where there are sockets without a network port, a kernel is out of other users' reach.
         **({"KernelManager": {"transport": "ipc"}} if os.name == "posix" else {}),

@@ -41,6 +41,7 @@ _FREE = (
 )
 _FLOOR = Mark("#7a828f", "dot", "triangle-up")
 _HEIGHT = 340
+_STEPS = 12  # so many whole steps each have their number below them
 
 
 def marks_by_name(names: Iterable[str]) -> dict[str, Mark]:
@@ -64,23 +65,32 @@ def bars(
         "x": [plain(name) for name in values],
         "y": list(values.values()),
         "marker": {"color": [mark.color for mark in marks.values()]},
-        "text": [_short(value) for value in values.values()],
+        "text": _rounded(list(values.values())),
         "textposition": "outside",
         "cliponaxis": False,
         "hoverinfo": "x+y",
+        "showlegend": False,
         "width": 0.6,
     }
     layout = _layout("", y, legend=False)
-    layout["yaxis"]["range"] = [1.15 * low, 1.15 * max(high, *places.values(), 0.0) or 1.0]
+    top = max(high, *places.values(), 0.0) or 1.0
+    room = 0.15 * (top - low)  # for the number at the end of a bar
+    layout["yaxis"]["range"] = [low - room if low < 0 else 0.0, top + room]
     layout["shapes"] = [_dash(list(values).index(n), at) for n, at in places.items()]
     layout["xaxis"]["showgrid"] = False
     return {"data": [bar, *_floor_legend(places)], "layout": layout | _shown(bool(places))}
 
 
 def lines(
-    curves: Mapping[str, tuple[Values, Values]], x: str, y: str, *, log_x: bool = False
+    curves: Mapping[str, tuple[Values, Values]],
+    x: str,
+    y: str,
+    *,
+    log_x: bool = False,
+    dots: Mapping[str, tuple[Values, Values]] | None = None,
 ) -> dict[str, Any]:
-    """One curve a name, from its values across and up, with a marker where a curve has few."""
+    """One curve a name, from its values across and up, with a marker where a curve has few;
+    `dots` are points alone, such as what was measured, in the colour of the curve of that name."""
     marks = marks_by_name(curves)
     data = [
         {
@@ -88,13 +98,27 @@ def lines(
             "name": plain(name),
             "x": np.asarray(across, float),
             "y": np.asarray(up, float),
-            "mode": "lines+markers" if len(across) <= 40 else "lines",
+            "mode": "lines+markers" if len(across) <= 40 and not dots else "lines",
             "line": {"color": marks[name].color, "dash": marks[name].dash, "width": 2.5},
             "marker": {"symbol": marks[name].symbol, "size": 7, "color": marks[name].color},
         }
         for name, (across, up) in curves.items()
     ]
+    data += [
+        {
+            "type": "scatter",
+            "name": plain(f"{name}, measured"),
+            "x": np.asarray(across, float),
+            "y": np.asarray(up, float),
+            "mode": "markers",
+            "marker": {"symbol": marks[name].symbol, "size": 10, "color": marks[name].color},
+        }
+        for name, (across, up) in (dots or {}).items()
+    ]
     layout = _layout(x, y)
+    whole = np.concatenate([np.asarray(across, float) for across, _ in curves.values()])
+    if np.ptp(whole) <= _STEPS and np.all(whole == np.round(whole)):
+        layout["xaxis"]["dtick"] = 1
     if log_x:
         layout["xaxis"] |= {"type": "log", "dtick": "D2", "tickformat": ",~r"}
     return {"data": data, "layout": layout}
@@ -197,5 +221,8 @@ def _outline(heights: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.concatenate([[0.0], np.repeat(heights, 2), [0.0]])
 
 
-def _short(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−")
+def _rounded(values: Sequence[float]) -> list[str]:
+    """The numbers at one and the same place, such that the largest has three figures."""
+    largest = max((abs(value) for value in values if np.isfinite(value)), default=0.0) or 1.0
+    places = int(max(0, 2 - np.floor(np.log10(largest))))
+    return [f"{value:.{places}f}".replace("-", "−") for value in values]

@@ -248,9 +248,10 @@ class Picture(w.VBox):
         y: str,
         caption: str = "",
         log_x: bool = False,
+        dots: Mapping[str, tuple[Any, Any]] | None = None,
     ) -> "Picture":
-        """One curve a name, from its values across and up."""
-        return cls(draw.lines(curves, x, y, log_x=log_x), caption)
+        """One curve a name, from its values across and up; `dots` are points in its colour."""
+        return cls(draw.lines(curves, x, y, log_x=log_x, dots=dots), caption)
 
     @classmethod
     def histogram(

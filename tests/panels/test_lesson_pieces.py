@@ -185,10 +185,21 @@ def test_known_names_keep_their_colours_and_others_differ() -> None:
 def test_bars_stand_at_their_values_with_chance_across_them() -> None:
     spec = draw.bars({"In": 0.2, "Out": 0.7}, "mean", {"Out": 0.3})
     assert spec["data"][0]["y"] == [0.2, 0.7]
+    assert spec["data"][0]["text"] == ["0.200", "0.700"]
     (floor,) = spec["layout"]["shapes"]
     assert (floor["y0"], floor["x0"], floor["x1"]) == (0.3, pytest.approx(0.58), 1.42)
     assert spec["layout"]["showlegend"]
     assert not draw.bars({"In": 0.2}, "mean")["layout"]["showlegend"]
+    below = draw.bars({"a": -0.004, "b": 25.0}, "mean")
+    assert below["data"][0]["text"] == ["−0.0", "25.0"]
+    assert below["layout"]["yaxis"]["range"][0] < -1
+
+
+def test_dots_have_the_colour_of_their_curve() -> None:
+    curve = ([1, 2], [3, 4])
+    line, dots = draw.lines({"rule": curve}, "x", "y", dots={"rule": curve})["data"]
+    assert (line["mode"], dots["mode"]) == ("lines", "markers")
+    assert line["line"]["color"] == dots["marker"]["color"]
 
 
 def test_a_histogram_is_of_shares_that_add_up() -> None:
