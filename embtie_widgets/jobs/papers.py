@@ -3,6 +3,7 @@
 import hashlib
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 from embtie_widgets.errors import Cancelled
 from embtie_widgets.jobs.cache import kept_or_made, latest
@@ -21,7 +22,9 @@ def run_papers(request: PaperTablesRequest, progress: Progress) -> PaperTables:
     from embtie_widgets.sources.hub import without_asking
 
     names = [name for name in request.names if name in ITEMS]
-    done = PaperTables({}, request.to_dict() | {"cached": False})
+    # As of every recorded file, the result tells the name alone, not where the folder is.
+    told_of = request.to_dict() | {"data": Path(request.data).name, "cached": False}
+    done = PaperTables({}, told_of)
     with nullcontext() if request.fetch else without_asking():
         ground = Ground(request)
         for number, name in enumerate(names):

@@ -29,6 +29,9 @@ _MEANT = (
     "Mean over tokens of the cosine of a row with itself at another step; nothing is centred and "
     "nothing is aligned, as it is one run in one basis."
 )
+_IN_ORDER = (
+    "Which model figures 8 and 9 show is taken from the order in which the paper names the models."
+)
 _STAND_IN = "nano-untied"
 
 
@@ -45,7 +48,8 @@ def _printed(name: str) -> PaperItem:
     )
     called = series.model.rpartition("/")[2].removesuffix("-hf")
     title = f"Drift of the rows of {called} in training"
-    return PaperItem(name, "tying", title, numbers, (_MEANT, spaced))
+    ordered = () if name == "figure-3" else (_IN_ORDER,)
+    return PaperItem(name, "tying", title, numbers, (_MEANT, spaced, *ordered))
 
 
 figure_3: Callable[[], PaperItem] = partial(_printed, "figure-3")

@@ -22,10 +22,14 @@ _NOTES = (
     "The paper's maps were trained on WikiText-103, with another budget for each family, so only "
     "the two curves of a pair can be compared.",
     "The figures were most likely made on ten sentences that the authors wrote; here the text is "
-    "the sample that ships with embtie, and the maps are trained shortly.",
+    "the sample that ships with embtie, and the maps are trained for a short time.",
     "Two slips of the released evaluation are repeated here: from layer 1 on a state meets the map "
     "of the layer before, and the last state is normed twice, so that the end is not 0, which it "
     "is by definition.",
+)
+_ORDER = (
+    "That this is figure {number} is taken from the order in which the paper names the pairs; the "
+    "numbers are those that its text or the figure gives, rounded."
 )
 _EXACT = "The numbers by layer are those of a run of the released code; the text names only two."
 
@@ -42,7 +46,8 @@ def _printed(name: str) -> PaperItem:
             for side, value in LENS_TEXT.items()
         ]
     title = f"Tuned lens by layer, {_short(known.untied)} and {_short(known.tied)}"
-    notes = (*_NOTES, _EXACT) if known.exact else _NOTES
+    told = _EXACT if known.exact else _ORDER.format(number=name[-1])
+    notes = (*_NOTES, told)
     return PaperItem(name, "tying", title, tuple(numbers), notes)
 
 

@@ -39,7 +39,7 @@ class Records:
         """What to say of a file that is not there."""
         what, where, size = _RELEASED[kind]
         here = "The folder of recorded runs does not hold it."
-        reason = here if self.folder else "No folder of recorded runs was named; give one as data."
+        reason = here if self.folder else "No folder of recorded runs was named; give it as data."
         return Lack(f"{what.format(model=model)} ({where})", size, reason)
 
 
