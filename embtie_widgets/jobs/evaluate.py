@@ -179,7 +179,8 @@ class _Work:
             side.ref, device=request.device, precision=request.precision, progress=progress
         )
         answers = task.answers(side, opened, request, progress)
-        return {"answers": answers, "model": described(opened)}
+        model = described(opened) | {"layers": side.layers}
+        return {"answers": answers, "model": model}
 
     def _so_far(self, progress: str) -> Evaluation:
         asked = {name: one for name, one in self._answers.items() if one}

@@ -18,11 +18,12 @@ SIDES = ("A", "B")
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two models: `hash` is of its weights and configuration."""
+    """One of the two models: `hash` is of its weights and configuration, `layers` their number."""
 
     side: str
     ref: ModelRef
     hash: str
+    layers: int
     tokenizer: ModelTokenizer
 
     @property
@@ -47,7 +48,8 @@ def prepare(request: EvaluateRequest, progress: Progress) -> list[Side]:
 
 
 def _side(ref: ModelRef, name: str, progress: Progress) -> Side:
-    lens_cost.saw(ref, sizes_of(ref, progress))
+    sizes = sizes_of(ref, progress)
+    lens_cost.saw(ref, sizes)
     try:
         tokenizer = tokenizer_of(ref, progress)
     except Interrupted:
@@ -58,7 +60,7 @@ def _side(ref: ModelRef, name: str, progress: Progress) -> Side:
             "Texts and questions are read by the model's own tokenizer: put it beside the model.",
         ) from None
     progress("looking for an earlier result", 0, 1)
-    return Side(name, ref, model_hash(ref, progress), tokenizer)
+    return Side(name, ref, model_hash(ref, progress), sizes["layers"], tokenizer)
 
 
 def opening(opened: OpenModel, tokenizer: ModelTokenizer) -> list[int]:

@@ -14,6 +14,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import lens_cost, training_cost
 from embtie_widgets.jobs.estimate import experience
 from embtie_widgets.requests import BottleneckRequest, LensRequest, PairRequest, Request
+from embtie_widgets.requests.evaluate import EvaluateRequest
 from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.results.storage import from_bytes, to_bytes
 
@@ -26,6 +27,7 @@ FILES = {
     "centering": "first_centering.npz",
     "checkpoints": "first_checkpoints.npz",
     "drift": "first_drift.npz",
+    "evaluate": "first_evaluate.npz",
     "geometry": "first_geometry.npz",
     "gradient-flow": "first_flow.npz",
     "input-scaling": "first_scaling.npz",
@@ -48,7 +50,7 @@ def first_result(request: Request) -> Any | None:
     if isinstance(request, PairRequest):
         for ref, facts in zip((request.a, request.b), result.models.values(), strict=True):
             experience.saw(ref, (facts["rows"], facts["width"]))
-    if isinstance(request, LensRequest):
+    if isinstance(request, LensRequest | EvaluateRequest):
         for ref, facts in zip((request.a, request.b), result.models.values(), strict=True):
             lens_cost.saw(ref, facts)
     if isinstance(request, BottleneckRequest):
