@@ -32,10 +32,16 @@ def plant(hub: HubServer, folder: Path) -> dict[str, dict[str, Matrix]]:
 
 
 def plant_olmo(
-    hub: HubServer, folder: Path, rows: int = OLMO_ROWS, tokens: int = OLMO_TOKENS
+    hub: HubServer,
+    folder: Path,
+    rows: int = OLMO_ROWS,
+    tokens: int = OLMO_TOKENS,
+    broken: tuple[int, ...] = (),
 ) -> dict[str, dict[str, torch.Tensor]]:
-    """Publish the two models of one family, and the untied one at an early step."""
+    """Publish the two models of one family, and the untied one at an early step; the output rows
+    of some tokens may be no numbers."""
     made = {OLMO_A: _pair(1, rows, torch.float32, tokens)}
+    made[OLMO_A]["output"][list(broken)] = torch.nan
     made[OLMO_B] = {"tied": _mixed(made[OLMO_A]["output"], 0.6, 2)}
     made[f"{OLMO_A}@{STEP}"] = _pair(3, rows, torch.float32, tokens, 0.05)
     named = [f"t{i}" for i in range(tokens)]

@@ -17,8 +17,8 @@ from embtie_widgets.results import PairAlignment
 from embtie_widgets.results.papers import PaperItem
 
 BINS = 80
-# How the notes of the pair's own results begin or end that tell of what takes no part.
-_LEFT_OUT, _NO_PART, _NO_DISTANCE = "have no value", "no part", "spectral distance"
+# What the notes of a pair's results hold that tell what is lost or says nothing.
+_LOSSES = ("have no value", "no part in", "spectral distance", "means nothing")
 
 
 def table_1(ground: Ground, printed: PaperItem) -> PaperItem:
@@ -53,7 +53,7 @@ def table_5(ground: Ground, printed: PaperItem) -> PaperItem:
 def _aligned(opened: Opened, map: str) -> dict[str, Measured]:
     """By comparison, the mean cosine after a map."""
     main, others = opened.aligned(map), list(_other_alignments(opened, map))
-    opened.said += [f"{opened.family.name}: {note}" for note in main.notes if _LEFT_OUT in note]
+    opened.said += _losses(opened, main.notes)
     return {
         name: Measured(
             one.mean,
@@ -103,12 +103,14 @@ def _neighbours(opened: Opened) -> dict[Key, Measured]:
         )
         floor = distance.floor
         found[name, SPECTRAL] = Measured(distance.distance, source, floor, ways, sizes)
-    opened.said += [f"{opened.family.name}: {note}" for note in main.notes if _is_loss(note)]
+    opened.said += _losses(opened, main.notes)
     return found
 
 
-def _is_loss(note: str) -> bool:
-    return _NO_PART in note or _NO_DISTANCE in note
+def _losses(opened: Opened, notes: tuple[str, ...]) -> list[str]:
+    """Those notes on a family that tell what is left out."""
+    lost = [note for note in notes if any(words in note for words in _LOSSES)]
+    return [f"{opened.family.name}: {note}" for note in lost]
 
 
 def _chance(name: str, column: str) -> float | None:

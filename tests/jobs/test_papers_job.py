@@ -279,6 +279,21 @@ def test_table_5_is_of_uncentred_neighbours_and_of_the_graphs_of_64_of_them(
     assert any("Qwen" in number.missing for number in qwen)
 
 
+def test_rows_that_are_no_numbers_take_no_part_and_are_counted(
+    empty: HubServer, tmp_path: Path
+) -> None:
+    planted = plant_olmo(empty, tmp_path / "models", 330, 300, broken=(7, 9))
+    found = run(items=("table-1", "norms"), fetch=True, stand_in=False)
+    clean = np.delete(np.arange(330), (7, 9))
+    x, y = (planted[OLMO_A][name].double().numpy()[clean] for name in ("input", "output"))
+    for map, column in papers_printed.MAPS.items():
+        number = numbers(found.items["table-1"])[f"{OLMO}: In->Out", column]
+        assert number.value == pytest.approx(cosines(x, y, map).mean(), abs=1e-6)
+    assert f"{OLMO}: In->Out: 2 rows have no value" in " ".join(found.items["table-1"].notes)
+    length = numbers(found.items["norms"])["Frobenius norm: OLMo 1B (July 2024)", "output"]
+    assert length.value == pytest.approx(np.linalg.norm(y), rel=1e-6)
+
+
 def shared_neighbours(x: Any, y: Any) -> float:
     """The mean share of the ten nearest that two matrices have in common."""
     both = zip(nearest(x, 10), nearest(y, 10), strict=True)
