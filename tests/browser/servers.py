@@ -27,17 +27,20 @@ def below(*given):
     known = settings(*given)
     return {{**known, "Voila": {{**known["Voila"], "base_url": {base!r}}}}}
 serve.settings = below
-serve.serve(port={port}, open_browser=False)
+serve.serve(port={port}, open_browser=False, lessons={lessons})
 """
 _START_SECONDS = 120
 
 
 @contextmanager
-def voila(folder: Path, notebook: str = "", base: str = "/") -> Iterator[str]:
-    """The address of the dashboard, or of another notebook, as `embtie` serves it."""
+def voila(
+    folder: Path, notebook: str = "", base: str = "/", *, lessons: bool = False
+) -> Iterator[str]:
+    """The address of the dashboard, another notebook or the lessons, as `embtie` serves it."""
     port = check_port(0)
+    told = _SERVE.format(port=port, notebook=notebook, base=base, lessons=lessons)
     server = subprocess.Popen(
-        [sys.executable, "-c", _SERVE.format(port=port, notebook=notebook, base=base)],
+        [sys.executable, "-c", told],
         cwd=folder,
         env=_environment(),
         stdout=subprocess.PIPE,
