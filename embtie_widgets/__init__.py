@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embtie_widgets.app.dashboard import dashboard
+    from embtie_widgets.app.report import report
     from embtie_widgets.errors import EmbtieError
     from embtie_widgets.jobs.bottleneck_calls import bottleneck
     from embtie_widgets.jobs.drift_calls import drift
@@ -138,6 +139,7 @@ _HOME = {
     "norm_frequency": "measures.frequency",
     "parameters": "sources.parameters",
     "register_family": "sources.families",
+    "report": "app.report",
     "run": "jobs.run",
     "signature": "measures.signatures",
     "spectrum": "measures.spectra",
@@ -213,6 +215,7 @@ __all__ = [
     "norm_frequency",
     "parameters",
     "register_family",
+    "report",
     "run",
     "signature",
     "spectral_distance",

@@ -7,6 +7,7 @@ from typing import Any
 import ipywidgets as w
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.report import Opened, Saved
 from embtie_widgets.panels.alignment import AlignmentPanel
 from embtie_widgets.panels.bottleneck import BottleneckPanel
 from embtie_widgets.panels.centering import CenteringPanel
@@ -20,6 +21,7 @@ from embtie_widgets.panels.lens import LensPanel
 from embtie_widgets.panels.norms import NormFrequencyPanel
 from embtie_widgets.panels.papers import PaperTablesPanel
 from embtie_widgets.panels.parameters import ParametersPanel
+from embtie_widgets.panels.report_bar import ReportBar
 from embtie_widgets.panels.scaling import ScalingPanel
 from embtie_widgets.panels.signatures import SignaturesPanel
 from embtie_widgets.panels.staircase import StaircasePanel
@@ -59,7 +61,7 @@ class Tab:
     """A panel by name, and the kind of its requests; it is made when its tab is first opened."""
 
     name: str
-    make: Callable[[], Panel]
+    make: Callable[..., Panel]
     kind: str
 
 
@@ -97,7 +99,10 @@ class Dashboard(w.VBox):
         self.tabs = w.ToggleButtons(options=list(self._tabs)).add_class("ep-tabs")
         self.tabs.observe(self._open, "value")
         bar = [self.tabs] if len(tabs) > 1 else []
-        super().__init__([w.HTML(_TEXT), *bar, self._place])
+        self._waiting: dict[str, tuple[Saved, str]] = {}
+        self.report = ReportBar(self.opened, lambda: self.panel, self.open_report)
+        top = w.Box([w.HTML(_TEXT), self.report]).add_class("ep-apphead")
+        super().__init__([top, *bar, self._place])
         self.add_class("embtie-app")
         self._open()
 
@@ -106,13 +111,39 @@ class Dashboard(w.VBox):
         """The panel that is shown."""
         return self.panels[self.tabs.value]
 
+    def opened(self) -> list[Panel]:
+        """All panels that are open, or came with a report, in the order of their tabs."""
+        for name in list(self._waiting):
+            self._made(name)
+        return [self.panels[name] for name in self._tabs if name in self.panels]
+
+    def open_report(self, report: Opened) -> None:
+        """Show what a report holds, as it was saved; each of its panels when its tab is opened."""
+        names = {tab.kind: tab.name for tab in self._tabs.values()}
+        known = [saved for saved in report.panels if saved.request.kind in names]
+        if not known:
+            raise EmbtieError(
+                "The report is of panels that are not on this page.", "Open it in the dashboard."
+            )
+        origin = f"Opened from {report.words}: nothing was computed here, Run computes it anew."
+        self._waiting |= {names[saved.request.kind]: (saved, origin) for saved in known}
+        front = report.front if report.front in names else known[0].request.kind
+        self.tabs.value = names[front]
+        self._open()
+
     def _open(self, _change: Any = None) -> None:
-        name = self.tabs.value
+        self._place.children = [self._made(self.tabs.value)]
+
+    def _made(self, name: str) -> Panel:
+        """The panel of a tab, with what waits for it."""
         if name not in self.panels:
             first, self.panels[name] = not self.panels, self._tabs[name].make()
             link = self.panels[name].link
             link.named, link.elsewhere = not first, self._open_link if first else None
-        self._place.children = [self.panels[name]]
+        panel = self.panels[name]
+        if name in self._waiting:
+            panel.callback(panel.open_saved)(*self._waiting.pop(name))
+        return panel
 
     def _open_link(self, link: Link) -> None:
         """Turn to the panel that a link is of; the first panel has read it."""

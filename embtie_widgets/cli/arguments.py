@@ -69,12 +69,22 @@ def _add_serving(serving: argparse.ArgumentParser) -> None:
 
 def _add_run(add: Add) -> None:
     running = add("run", help="carry out a request without a browser")
-    running.add_argument("request", type=Path, metavar="REQUEST.json", help="the request file")
+    running.add_argument(
+        "request",
+        metavar="REQUEST",
+        help="a request file (.json), a link or its query, or a report (.zip) to make anew",
+    )
     running.add_argument(
         "--out",
         type=Path,
         metavar="FOLDER",
         help="write request.json, result.json, a table (.csv) and figure.html into this folder",
+    )
+    running.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="write a report: a page without network (.html), or a zip for the dashboard (.zip)",
     )
     running.add_argument(
         "--cluster",

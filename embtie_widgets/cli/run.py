@@ -1,6 +1,7 @@
 """`embtie run`: a request carried out without a browser."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +10,11 @@ from embtie_widgets.charts.sentences import on_centring
 from embtie_widgets.cli import files
 from embtie_widgets.cli.line import ProgressLine
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.asked import Asked, asked_in
 from embtie_widgets.jobs.places import SPREAD_KINDS, use_cluster
 from embtie_widgets.jobs.processors import share_processors
-from embtie_widgets.requests import AlignRequest, Request, read_request
+from embtie_widgets.jobs.report import Saved
+from embtie_widgets.requests import AlignRequest, Request
 from embtie_widgets.requests.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -19,16 +22,42 @@ if TYPE_CHECKING:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read the request, carry it out, print its numbers and, if asked, write its files."""
-    request = read_request(arguments.request)
+    """Read what is asked for, carry it out, print its numbers and, if asked, write its files."""
+    asked = asked_in(arguments.request)
     if arguments.cluster is not None:
-        _spread(request, arguments.cluster)
-    carry_out(request, arguments.out)
+        for one in asked.panels:
+            _spread(one.request, arguments.cluster)
+    if arguments.report is not None:
+        _report(asked, arguments.out, arguments.report)
+    else:
+        _carried_out(asked, arguments.out)
     return 0
 
 
-def carry_out(request: Request, out: Path | None) -> None:
-    """Answer a request, print its numbers and, where a folder is named, write its files there."""
+def _report(asked: Asked, out: Path | None, report: Path) -> None:
+    """Carry it all out, and write what the panels show of it."""
+    from embtie_widgets.app.report import check_place, panel_with, write_report
+
+    place = check_place(report)
+    panels = [panel_with(one) for one in _carried_out(asked, out)]
+    write_report(panels, panels[asked.front], place)
+    print(f"\nWritten: {place}")
+
+
+def _carried_out(asked: Asked, out: Path | None) -> list[Saved]:
+    """Every request with its result; the files of several go into a folder each."""
+    several = len(asked.panels) > 1
+    done = []
+    for one in asked.panels:
+        kind = one.request.kind
+        result = carry_out(one.request, out / kind if several and out is not None else out)
+        done.append(replace(one, answered=one.request, result=result))
+    return done
+
+
+def carry_out(request: Request, out: Path | None) -> Any:
+    """Answer a request, print its numbers, write its files where a folder is named, and give the
+    result."""
     if out is not None:
         files.prepare(out)
     share_processors()
@@ -40,6 +69,7 @@ def carry_out(request: Request, out: Path | None) -> None:
     if out is not None:
         written = files.write(out, request, result)
         print(f"\nWritten to {out}: {', '.join(written)}")
+    return result
 
 
 def _spread(request: Request, address: str) -> None:

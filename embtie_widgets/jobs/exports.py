@@ -5,9 +5,12 @@ A result of any kind will do: it has `to_frame()`, one row per token or whatever
 """
 
 import json
+import os
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import Request
 from embtie_widgets.requests.reading import envelope, to_json
 from embtie_widgets.results import Counts
@@ -98,3 +101,23 @@ def files(request: Request, result: Any) -> dict[str, bytes]:
         table: csv_bytes(request, result),
         **tokens,
     }
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write the file whole, or leave what was there."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(data)
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise unwritable(path, error) from None
+
+
+def unwritable(path: Path, error: OSError) -> EmbtieError:
+    """What to say of a place that cannot be written."""
+    reason = (error.strerror or "the system refused").lower()
+    return EmbtieError(
+        f"'{path.name or path}' cannot be written: {reason}.",
+        "Name a place that you may write to, with room for about 20 MB.",
+    )

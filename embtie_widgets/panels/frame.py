@@ -51,6 +51,7 @@ from here; `panels/alignment.py` is such a panel.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -228,6 +229,10 @@ class Panel(w.VBox):
         with self._turns.hold():
             previews = not self.state.shows(self.request)
             return self._started("running", partial(self._runner.submit, previews=previews))
+
+    def held(self) -> AbstractContextManager[None]:
+        """Inside, nothing else changes what the panel shows."""
+        return self._turns.hold()
 
     def cancel(self) -> None:
         """Stop the running job; the earlier result is kept."""

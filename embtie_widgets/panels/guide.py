@@ -22,15 +22,15 @@ class Head(w.VBox):
             sign="?", label="Guide", title="What this shows, how to read it, what misleads"
         )
         self.text = w.HTML()
-        self.close = w.Button(description="Close the guide")
-        self.place = w.VBox([self.text, self.close]).add_class("ep-guide")
+        self.shut = w.Button(description="Close the guide")
+        self.place = w.VBox([self.text, self.shut]).add_class("ep-guide")
         known = guide.known(kind)
         top = [w.HTML(head(title, lead)), *([self.button] if known else [])]
         super().__init__([w.Box(top).add_class("ep-top"), *([self.place] if known else [])])
         self.add_class("ep-head-box")
         self._show()
         self.button.observe(callback(self._show), "opened")
-        self.close.on_click(callback(lambda _: self.button.set_trait("opened", False)))
+        self.shut.on_click(callback(lambda _: self.button.set_trait("opened", False)))
 
     def _show(self, _change: Any = None) -> None:
         opened = self.button.opened

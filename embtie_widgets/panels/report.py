@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -66,10 +67,18 @@ def now() -> str:
 def files_of(
     panels: Callable[[], Sequence["Panel"]], front: Callable[[], "Panel"]
 ) -> dict[str, Callable[[], bytes]]:
-    """How either file of a report is made, by the label of its button."""
+    """How either file of a report is made, by the label of its button: at one moment of all."""
+
+    def held(make: Callable[[Sequence["Panel"]], bytes]) -> bytes:
+        shown = panels()
+        with ExitStack() as turns:
+            for panel in shown:
+                turns.enter_context(panel.held())
+            return make(shown)
+
     return {
-        PAGE: lambda: page_bytes(page_of(panels(), now())),
-        ARCHIVE: lambda: archive_of(panels(), front(), now()),
+        PAGE: lambda: held(lambda shown: page_bytes(page_of(shown, now()))),
+        ARCHIVE: lambda: held(lambda shown: archive_of(shown, front(), now())),
     }
 
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from embtie_widgets.cli import files
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.exports import replace_file
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_the_old_file(
@@ -19,6 +19,6 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_old_file(
 
     monkeypatch.setattr(Path, "write_bytes", fill)
     with pytest.raises(EmbtieError, match="cannot be written: no space left"):
-        files.replace(target, b"new")
+        replace_file(target, b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["tokens.csv"]
     assert target.read_text() == "old"

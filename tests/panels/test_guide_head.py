@@ -20,7 +20,7 @@ def test_the_guide_is_made_when_it_is_first_opened() -> None:
 def test_its_own_button_closes_it() -> None:
     one = head()
     one.button.opened = True
-    one.close.click()
+    one.shut.click()
     assert not one.button.opened
     assert one.place.layout.display == "none"
 
