@@ -5,7 +5,8 @@ from embtie_widgets.charts.files import Plots
 from embtie_widgets.charts.papers_overview import item_at
 from embtie_widgets.charts.papers_overview import spec as overview
 from embtie_widgets.charts.papers_words import (
-    cautions,
+    aside,
+    faults,
     headline,
     item_caption,
     item_headline,
@@ -15,7 +16,8 @@ from embtie_widgets.charts.papers_words import (
 from embtie_widgets.results.papers import PaperItem, PaperTables
 
 __all__ = [
-    "cautions",
+    "aside",
+    "faults",
     "headline",
     "item_at",
     "item_caption",

@@ -20,7 +20,7 @@ _POINT = re.compile(
 )
 _TIMES = {"": 1.0, "K": 1e3, "M": 1e6}
 _ROLES = {"in": "input", "input": "input", "out": "output", "output": "output", "tied": "tied"}
-_FEW = 3  # points that make a curve
+_FEW = 2  # points that make a curve
 _HEIGHT, _ALONE, _GAP, _BELOW = 250, 340, 60, 60  # pixels
 _LOG = 50.0  # points whose ends are so many times apart stand by their logarithm
 _Trace = dict[str, Any]
@@ -61,8 +61,9 @@ def curves_of(item: PaperItem) -> _Curves:
         point = _POINT.match(number.row)
         if point is None or point["series"].endswith(" to"):  # no point, or a stretch
             return {}
-        series = found.setdefault(point["series"], {})
-        series.setdefault(number.column, []).append((_x(point), number))
+        curve, _, of = number.column.partition(", ")
+        series = found.setdefault(", ".join(filter(None, (point["series"], of))), {})
+        series.setdefault(curve, []).append((_x(point), number))
     enough = any(len(points) >= _FEW for series in found.values() for points in series.values())
     return found if enough else {}
 
@@ -84,8 +85,8 @@ def _pair(column: str, points: list[tuple[float, PaperNumber]], place: int) -> l
 
 
 def _curve(name: str, points: list[Any], place: int, mark: Mark, *, printed: bool) -> _Trace:
-    signs = [SIGNS[number.verdict] for _, _, number in points]
-    colors = mark.color if printed else [sign.color for sign in signs]
+    apart = [number.verdict == "differs" and not printed for _, _, number in points]
+    usual = f"{mark.symbol}-open" if printed else mark.symbol
     return {
         "type": "scatter",
         "mode": "lines+markers" if points else "none",
@@ -100,10 +101,10 @@ def _curve(name: str, points: list[Any], place: int, mark: Mark, *, printed: boo
             "dash": "3px,4px" if printed else "solid",
         },
         "marker": {
-            "symbol": f"{mark.symbol}-open" if printed else mark.symbol,
-            "size": 9 if printed else 7,
-            "color": mark.color,
-            "line": {"width": 1.5, "color": colors},
+            "symbol": [SIGNS["differs"].symbol if one else usual for one in apart],
+            "size": [9 if printed or one else 7 for one in apart],
+            "color": [SIGNS["differs"].color if one else mark.color for one in apart],
+            "line": {"width": 1.5 if printed else 0},
         },
         "hovertext": [hover(number) for _, _, number in points],
         "hoverinfo": "text",

@@ -1,122 +1,101 @@
 """A table as dots: each printed number, the one computed here, and how far apart they are.
 
-One small chart for each column of the table, one line in it for each row.  No line goes from a
-print to a stand-in: the two are not of the same thing.
+No line goes from a print to a stand-in: the two are not of the same thing.
 """
 
-import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from embtie_widgets.charts.facets import ABOVE_ALL, Facets, heading, named_once, suffix
 from embtie_widgets.charts.figures import plain, wrapped
+from embtie_widgets.charts.papers_blocks import Block, blocks
 from embtie_widgets.charts.papers_view import (
-    MINUS,
     SIGNS,
+    chance,
     difference,
     here,
-    places,
-    present,
     printed,
     printed_value,
+    words,
 )
-from embtie_widgets.results.papers import PaperItem, PaperNumber
+from embtie_widgets.charts.state_cells import Stack
+from embtie_widgets.results.papers import VERDICTS, PaperItem, PaperNumber
 
 PRINTED = "#7a828f"
 _TEXT, _AIR, _GAP, _BELOW = 16, 9, 60, 44  # pixels
-_LETTERS, _MOST = 24, 3
-_ALIKE = 5.0  # columns whose largest numbers are within this factor share an axis
-_UNLIKE = 30.0  # numbers so many times apart stand by their logarithm
+_LETTERS, _MOST = 28, 3
 _SIZE = 11
 _OUTLINE = {"line": {"width": 1.5}}
 _Trace = dict[str, Any]
-_Columns = dict[str, list[PaperNumber]]
 
 
 def spec(item: PaperItem | None) -> _Trace:
     """The charts in plotly's terms, with what of it is another in a narrow box."""
-    columns = {} if item is None else columns_of(item)
-    rows = [] if item is None else list(dict.fromkeys(number.row for number in item.numbers))
-    traces = [
-        trace
-        for place, numbers in enumerate(columns.values())
-        for trace in _traces(numbers, rows, place)
-    ]
+    found, beside = blocks(item)
+    traces = [trace for place, block in enumerate(found) for trace in _traces(block, place)]
     named = named_once(traces, "markers")
     wide = Facets(
-        max(len(columns), 1),
-        min(len(columns), _MOST) or 1,
+        max(len(found), 1),
+        min(len(found), _MOST) or 1,
         named,
-        _line_height(rows) * max(len(rows), 3) + _AIR,
+        _AIR + _line_height(found) * max(len(found[0].rows) if found else 0, 3),
         _GAP,
         _BELOW,
     )
+    # Beside long names there is room for one word of the legend a line.
+    narrow = replace(wide.narrow, width=0)
     shared = {
+        "uirevision": "" if item is None else item.name,
         "hovermode": "closest",
         "dragmode": False,
         "legend": ABOVE_ALL,
-        "annotations": [heading(i, plain(name)) for i, name in enumerate(columns)],
+        "annotations": [heading(i, plain(block.title)) for i, block in enumerate(found)],
     }
-    first = "" if item is None else item.name
+    axes = _grid if beside else _stacked
     return {
         "data": traces,
-        "layout": {"uirevision": first, **shared, **_axes(columns, rows, wide)},
-        # Beside long names there is room for one word of the legend a line.
-        "narrow": _axes(columns, rows, replace(wide.narrow, width=0)),
+        "layout": {**shared, **axes(found, wide)},
+        "narrow": axes(found, narrow),
     }
 
 
-def _line_height(rows: list[str]) -> int:
+def _line_height(found: list[Block]) -> int:
     """Pixels of a row, by the longest of their names."""
-    lines = max((_label(row).count("<br>") + 1 for row in rows), default=1)
-    return _AIR + _TEXT * lines
+    rows = (row for block in found for row in block.rows)
+    return _AIR + _TEXT * max((wrapped(row, _LETTERS).count("<br>") + 1 for row in rows), default=1)
 
 
-def _label(row: str) -> str:
-    return wrapped(row.replace("-", MINUS) if row.startswith("-") else row, _LETTERS)
-
-
-def columns_of(item: PaperItem) -> _Columns:
-    """The numbers by column of the table; where units differ in one, by unit too."""
-    found: _Columns = {}
-    for number in item.numbers:
-        name = f"{number.column}, {number.unit}" if number.unit else number.column
-        found.setdefault(name, []).append(number)
-    return found
-
-
-def _traces(numbers: list[PaperNumber], rows: list[str], place: int) -> list[_Trace]:
+def _traces(block: Block, place: int) -> list[_Trace]:
     """Lines between the two of a number, what is printed, what chance reaches, what is here."""
-    known = [number for number in numbers if number.value is not None]
-    alone = [number for number in numbers if number.value is None]
-    compared = [number for number in known if number.difference is not None]
+    known = [(y, n) for y, n in block.numbers if n.value is not None]
+    alone = [(y, n) for y, n in block.numbers if n.value is None]
+    lines = [
+        *((y, (printed_value(n), n.value), SIGNS[n.verdict].color)
+          for y, n in known if n.difference is not None),
+        *((y, n.ends, PRINTED) for y, n in block.numbers if len(set(n.ends)) > 1),
+    ]  # fmt: skip
+    with_floor = [(y, n) for y, n in block.numbers if n.floor is not None]
+    upright = {"symbol": "line-ns-open", "size": 16, "line": {"width": 2}}
     drawn = [
-        *(_between(number, rows, place) for number in compared),
-        *(_range(number, rows, place) for number in numbers if len(set(number.ends)) > 1),
-        _dots(known, rows, place, "printed", {"symbol": "circle"}),
-        _dots(alone, rows, place, "printed, nothing here", {"symbol": "circle-open"} | _OUTLINE),
-        _chance(numbers, rows, place),
-        *(_ours(verdict, known, rows, place) for verdict in present(known)),
+        *(_line(block, place, *one) for one in lines),
+        _dots(block, place, "printed", known, {"symbol": "circle"}),
+        _dots(block, place, "printed, nothing here", alone, {"symbol": "circle-open"} | _OUTLINE),
+        _dots(block, place, "chance", with_floor, upright)
+        | {
+            "x": [block.at(n.floor) for _, n in with_floor],
+            "hovertext": [f"chance {chance(n)}" for _, n in with_floor],
+        },
+        *(_ours(block, place, verdict, known) for verdict in VERDICTS),
     ]
     return [trace for trace in drawn if trace["x"]]
 
 
-def _between(number: PaperNumber, rows: list[str], place: int) -> _Trace:
-    """From what is printed to what is here."""
-    ends = [printed_value(number), number.value]
-    return _line(ends, rows.index(number.row), place, SIGNS[number.verdict].color)
-
-
-def _range(number: PaperNumber, rows: list[str], place: int) -> _Trace:
-    """From end to end of a printed range."""
-    return _line(list(number.ends), rows.index(number.row), place, PRINTED)
-
-
-def _line(ends: list[float | None], y: int, place: int, color: str) -> _Trace:
+def _line(block: Block, place: int, y: int, ends: Iterable[float | None], color: str) -> _Trace:
     return _on(place) | {
         "mode": "lines",
         "name": "",
-        "x": ends,
+        "x": [block.at(value) for value in ends],
         "y": [y, y],
         "line": {"width": 3, "color": color},
         "hoverinfo": "skip",
@@ -124,44 +103,27 @@ def _line(ends: list[float | None], y: int, place: int, color: str) -> _Trace:
 
 
 def _dots(
-    numbers: list[PaperNumber], rows: list[str], place: int, name: str, marker: _Trace
+    block: Block, place: int, name: str, numbers: list[tuple[int, PaperNumber]], marker: _Trace
 ) -> _Trace:
+    """Where these numbers are printed."""
     return _on(place) | {
         "mode": "markers",
         "name": name,
-        "x": [printed_value(number) for number in numbers],
-        "y": [rows.index(number.row) for number in numbers],
+        "x": [block.at(printed_value(number)) for _, number in numbers],
+        "y": [y for y, _ in numbers],
         "marker": {"size": _SIZE, "color": PRINTED, "line": {"width": 0}} | marker,
-        "hovertext": [hover(number) for number in numbers],
+        "hovertext": [hover(number) for _, number in numbers],
         "hoverinfo": "text",
     }
 
 
-def _chance(numbers: list[PaperNumber], rows: list[str], place: int) -> _Trace:
-    with_floor = [number for number in numbers if number.floor is not None]
-    return _on(place) | {
-        "mode": "markers",
-        "name": "chance",
-        "x": [number.floor for number in with_floor],
-        "y": [rows.index(number.row) for number in with_floor],
-        "marker": {
-            "symbol": "line-ns-open",
-            "size": 16,
-            "color": PRINTED,
-            "line": {"width": 2},
-        },
-        "hovertext": [f"chance {_short(number.floor, number)}" for number in with_floor],
-        "hoverinfo": "text",
-    }
-
-
-def _ours(verdict: str, known: list[PaperNumber], rows: list[str], place: int) -> _Trace:
-    chosen = [number for number in known if number.verdict == verdict]
+def _ours(block: Block, place: int, verdict: str, known: list[tuple[int, PaperNumber]]) -> _Trace:
+    chosen = [(y, number) for y, number in known if number.verdict == verdict]
     sign = SIGNS[verdict]
     marker = {"symbol": sign.symbol, "color": sign.color, "size": _SIZE - 1}
     outline = _OUTLINE if sign.symbol.endswith("-open") else {}
-    dots = _dots(chosen, rows, place, f"here: {verdict}", marker | outline)
-    return dots | {"x": [number.value for number in chosen]}
+    dots = _dots(block, place, f"here: {verdict}", chosen, marker | outline)
+    return dots | {"x": [block.at(number.value) for _, number in chosen]}
 
 
 def _on(place: int) -> _Trace:
@@ -177,11 +139,11 @@ def hover(number: PaperNumber) -> str:
     """What a number says of itself under the mouse."""
     apart, sign = difference(number), SIGNS[number.verdict]
     lines = [
-        f"<b>{plain(number.row)}</b>, {plain(number.column)}",
+        f"<b>{plain(words(number.row))}</b>, {plain(words(number.column))}",
         f"printed {plain(printed(number))}",
         f"here {plain(here(number))}" if number.value is not None else "",
         f"difference {plain(apart)}" if apart else "",
-        f"chance {_short(number.floor, number)}" if number.floor is not None else "",
+        f"chance {chance(number)}" if number.floor is not None else "",
         f"{sign.glyph} {number.verdict}",
         wrapped(number.reason[:320], 60) if number.reason else "",
         wrapped(number.source[:200], 60) if number.source else "",
@@ -189,66 +151,44 @@ def hover(number: PaperNumber) -> str:
     return "<br>".join(line for line in lines if line)
 
 
-def _short(value: float | None, number: PaperNumber) -> str:
-    return "–" if value is None else f"{value:.{places(number) + 1}f}".replace("-", MINUS)
-
-
 # Axes.
 
+_ACROSS = {"fixedrange": True, "zeroline": False, "showline": True, "ticks": "outside",
+           "tickangle": 0}  # fmt: skip
 
-def _axes(columns: _Columns, rows: list[str], facets: Facets) -> _Trace:
-    layout = facets.layout(
-        {"fixedrange": True, "zeroline": False, "showline": True, "ticks": "outside", "nticks": 5},
-        [_up(rows, i % facets.columns == 0) for i in range(len(columns))],
-    )
-    for place, own in enumerate(_acrosses(columns)):
+
+def _grid(found: list[Block], facets: Facets) -> _Trace:
+    """Blocks of the same rows side by side, the first of each line with their names."""
+    ups = [_up(block, i % facets.columns == 0) for i, block in enumerate(found)]
+    layout = facets.layout(_ACROSS, ups)
+    for place, block in enumerate(found):
         across = layout[f"xaxis{suffix(place)}"]
         across.pop("matches", None)
-        across |= {"showticklabels": True, "title": {"text": ""}, **own}
+        across |= {"showticklabels": True, "title": {"text": ""}, **block.axis}
     return layout
 
 
-def _up(rows: list[str], named: bool) -> _Trace:
+def _stacked(found: list[Block], facets: Facets) -> _Trace:
+    """Blocks one above the other, each as high as its rows need."""
+    stack = Stack(tuple(len(block.rows) for block in found))
+    layout: _Trace = {
+        "height": stack.inside + facets.above + facets.below,
+        "margin": {"l": 8, "r": 16, "t": facets.above, "b": 8},
+    }
+    for place, (block, domain) in enumerate(zip(found, stack.domains, strict=True)):
+        name = suffix(place)
+        layout[f"xaxis{name}"] = {**_ACROSS, "anchor": f"y{name}", **block.axis}
+        layout[f"yaxis{name}"] = _up(block, True) | {"anchor": f"x{name}", "domain": domain}
+    return layout
+
+
+def _up(block: Block, named: bool) -> _Trace:
     return {
-        "range": [len(rows) - 0.4, -0.6],
+        "range": [len(block.rows) - 0.4, -0.6],
         "fixedrange": True,
         "zeroline": False,
         "tickmode": "array",
-        "tickvals": list(range(len(rows))),
-        "ticktext": [_label(row) for row in rows] if named else [""] * len(rows),
+        "tickvals": list(range(len(block.rows))),
+        "ticktext": [wrapped(row, _LETTERS) if named else "" for row in block.rows],
         "ticklabelstandoff": 4,
     }
-
-
-def _acrosses(columns: _Columns) -> list[_Trace]:
-    """The scale of each chart; those of numbers alike in unit and size have one in common."""
-    values = [_values(numbers) for numbers in columns.values()]
-    sizes = [max(map(abs, some), default=1.0) or 1.0 for some in values]
-    units = [numbers[0].unit for numbers in columns.values()]
-    found = []
-    for place, size in enumerate(sizes):
-        alike = [
-            value
-            for other, some in enumerate(values)
-            if units[other] == units[place] and 1 / _ALIKE < sizes[other] / size < _ALIKE
-            for value in some
-        ]
-        found.append(_across(min(alike, default=0.0), max(alike, default=1.0)))
-    return found
-
-
-def _across(low: float, high: float) -> _Trace:
-    if 0 < low < high / _UNLIKE:
-        low, high = math.log10(low), math.log10(high)
-        return {"type": "log", "dtick": 1, "range": _aired(low, high)}
-    return {"range": _aired(0.0 if 0 < low < 0.5 * high else low, high)}
-
-
-def _aired(low: float, high: float) -> list[float]:
-    air = 0.07 * ((high - low) or abs(high) or 1.0)
-    return [low - air, high + air]
-
-
-def _values(numbers: list[PaperNumber]) -> list[float]:
-    found = [value for n in numbers for value in (*n.ends, n.value, n.floor) if value is not None]
-    return [value for value in found if math.isfinite(value)]

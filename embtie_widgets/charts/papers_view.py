@@ -1,6 +1,7 @@
 """The words, signs and colours that every view of the papers' numbers shares."""
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -79,6 +80,11 @@ def printed_value(number: PaperNumber) -> float:
     return (low + high) / 2
 
 
+def words(text: str) -> str:
+    """The name of a row or column as it is read, with real arrows and minus signs."""
+    return re.sub(r"(?<![\w)])-(?=\d)", MINUS, text.replace("->", " → "))
+
+
 def printed(number: PaperNumber) -> str:
     """What is printed, with a real minus sign and its unit."""
     return f"{number.printed.replace('-', MINUS)} {number.unit}".rstrip()
@@ -93,7 +99,16 @@ def here(number: PaperNumber) -> str:
     """The value computed here with one place more than is printed; a dash where there is none."""
     if number.value is None or not math.isfinite(number.value):
         return "–"
-    return f"{number.value:,.{places(number) + 1}f}".replace("-", MINUS)
+    return _rounded(number.value, number)
+
+
+def _rounded(value: float, number: PaperNumber) -> str:
+    return f"{value:,.{places(number) + 1}f}".replace("-", MINUS)
+
+
+def chance(number: PaperNumber) -> str:
+    """What chance reaches; "" where that has no meaning."""
+    return "" if number.floor is None else _rounded(number.floor, number)
 
 
 def difference(number: PaperNumber) -> str:

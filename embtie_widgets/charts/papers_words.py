@@ -17,6 +17,7 @@ from embtie_widgets.charts.papers_view import (
     numbers_of,
     present,
     printed,
+    words,
 )
 from embtie_widgets.charts.sentences import listed
 from embtie_widgets.progress import spoken
@@ -31,8 +32,12 @@ _SAYS = {
     "missing": ("needs what is not here", "need what is not here"),
     "print only": ("is in print only", "are in print only"),
 }
-# A model whose matrices are missing, by its name at a hub: what `embtie fetch` brings.
-_MODEL = re.compile(r"matri(?:x|ces)(?: in [^;]*)? of ([\w.-]+/[\w.-]+(?:@[\w./-]*\w)?)")
+# A model whose matrices are missing, by its name at a hub: what `embtie fetch` brings.  It brings
+# one revision, so not those of a training's steps.
+_MODEL = re.compile(
+    r"matri(?:x|ces)(?: in [^;]*)? of ([\w.-]+/[\w.-]+(?:@[\w./-]*\w)?)"
+    r"(?![\w./@-])(?! \([^)]*\) at steps)"
+)
 
 
 @dataclass(frozen=True)
@@ -73,15 +78,20 @@ def _counts(numbers: Iterable[PaperNumber]) -> str:
     return listed([f"{count:,} {_SAYS[v][count != 1]}" for v, count in counts.items()])
 
 
-def cautions(result: PaperTables) -> list[str]:
-    """What to read before the numbers."""
+def faults(result: PaperTables) -> list[str]:
+    """What could not be computed, and why."""
+    return [f"{label(name)} could not be computed. {why}" for name, why in result.failed.items()]
+
+
+def aside(result: PaperTables) -> str:
+    """What to know of stand-ins; "" where there are none."""
     standing = sum(number.verdict == "stand-in" for number in numbers_of(result))
-    failed = [f"{label(name)} could not be computed. {why}" for name, why in result.failed.items()]
-    said = (
+    if not standing:
+        return ""
+    return (
         f"{standing:,} of the values are of the small bundled models in place of the papers'. They "
         "show how a number is made and where chance lies, and are not held against the print."
     )
-    return [*failed, *([said] if standing else [])]
 
 
 def overview_caption(result: PaperTables) -> str:
@@ -98,6 +108,7 @@ def item_caption(item: PaperItem) -> str:
     """What the signs of its chart stand for."""
     if curves_of(item):
         said = ["dotted with open signs: printed", "full with filled signs: computed here"]
+        said += ["✕: differs"] if item.count("differs") else []
         standing = "curves called stand-in are of the bundled models"
     else:
         said = [
@@ -114,21 +125,23 @@ def item_caption(item: PaperItem) -> str:
 
 def lackings(items: Iterable[PaperItem]) -> list[Lacking]:
     """Each thing that is not here once, what most numbers need first."""
-    found: dict[str, list[tuple[PaperItem, PaperNumber]]] = {}
+    found: dict[str, list[tuple[str, int | None]]] = {}
     for item in items:
         for number in item.numbers:
             if number.missing:
-                found.setdefault(number.missing, []).append((item, number))
-    listed_ = [
-        Lacking(
-            what,
-            max((n.missing_bytes for _, n in of if n.missing_bytes is not None), default=None),
-            tuple(dict.fromkeys(item.name for item, _ in of)),
-            len(of),
-        )
-        for what, of in found.items()
-    ]
-    return sorted(listed_, key=lambda one: -one.numbers)
+                found.setdefault(number.missing, []).append((item.name, number.missing_bytes))
+    for what, needs in list(found.items()):
+        parts = what.split("; ")
+        if len(parts) > 1 and all(part in found for part in parts):
+            del found[what]
+            for part in parts:
+                found[part] += [(name, None) for name, _ in needs]
+    return sorted((_lacking(*one) for one in found.items()), key=lambda one: -one.numbers)
+
+
+def _lacking(what: str, needs: list[tuple[str, int | None]]) -> Lacking:
+    sizes = [size for _, size in needs if size is not None]
+    return Lacking(what, max(sizes, default=None), tuple(dict(needs)), len(needs))
 
 
 def fetch_line(lacking: Iterable[Lacking]) -> str:
@@ -146,8 +159,9 @@ def text(_request: Any, result: PaperTables) -> str:
     parts = [
         *(_item_text(item) for item in result.items.values()),
         _missing_text(result),
-        *(f"beware: {said}" for said in cautions(result)),
-        headline(result),
+        *(_wrapped(f"beware: {said}") for said in faults(result)),
+        _wrapped(aside(result)),
+        _wrapped(headline(result)),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -159,7 +173,7 @@ def _item_text(item: PaperItem) -> str:
         sign = f"{SIGNS[number.verdict].glyph} {number.verdict}"
         why = f"[{reasons[number.reason]}]" if number.reason else ""
         values = printed(number), here(number), difference(number)
-        rows.append((number.row, number.column, *values, sign, why))
+        rows.append((words(number.row), words(number.column), *values, sign, why))
     notes = [f"note: {note}" for note in item.notes]
     told = [f"[{i}] {reason}" for reason, i in reasons.items()]
     title = f"{label(item.name)}: {item.title} ({counted(item)})"

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from embtie_widgets.charts.papers_view import SIGNS, difference, here, label, printed
-from embtie_widgets.charts.papers_words import cautions, headline, item_headline, lackings
-from embtie_widgets.panels.words import escape, number, table
+from embtie_widgets.charts.papers_view import SIGNS, chance, difference, here, label, printed, words
+from embtie_widgets.charts.papers_words import aside, faults, headline, item_headline, lackings
+from embtie_widgets.panels.words import escape, paragraphs, table
 from embtie_widgets.results.papers import PaperItem, PaperNumber, PaperTables
 
 _ABOVE = '<span class="ep-quiet">as above</span>'
@@ -16,10 +16,10 @@ _FETCH = (
 
 def top(result: PaperTables) -> str:
     """The sentence of the panel, and what to beware of."""
-    said = "".join(
-        f'<div class="ep-alert" role="note">{escape(one)}</div>' for one in cautions(result)
+    alerts = "".join(
+        f'<div class="ep-alert" role="note">{escape(one)}</div>' for one in faults(result)
     )
-    return f"<p>{escape(headline(result))}</p>{said}"
+    return f"{paragraphs(headline(result))}{paragraphs(aside(result), 'ep-aside')}{alerts}"
 
 
 def about(item: PaperItem | None) -> str:
@@ -35,22 +35,31 @@ def about(item: PaperItem | None) -> str:
 def numbers(item: PaperItem | None, only: str = "") -> str:
     """Every number of an item, or those of one verdict."""
     shown = [] if item is None else [n for n in item.numbers if only in ("", n.verdict)]
-    chance = any(one.floor is not None for one in shown)
+    floors = any(one.floor is not None for one in shown)
     rows, before = [], ""
     for one in shown:
         why = _why(one)
-        rows.append(_row(one, chance, _ABOVE if why and why == before else why))
+        rows.append(_row(one, floors, _ABOVE if why and why == before else why))
         before = why
-    head = ["", "", "printed", "here", "difference", *["chance"] * chance, "", _quoted("why")]
+    head = [
+        "",
+        "",
+        "printed",
+        "here",
+        "difference",
+        *["chance"] * floors,
+        "verdict",
+        _quoted("why"),
+    ]
     name = "" if item is None else f"numbers of {label(item.name)}"
     return f'<div class="ep-tall ep-papers">{table(head, rows, name)}</div>' if rows else ""
 
 
-def _row(one: PaperNumber, chance: bool, why: str) -> list[str]:
-    floor = [number(one.floor)] if chance else []
+def _row(one: PaperNumber, floors: bool, why: str) -> list[str]:
+    floor = [chance(one) or "–"] if floors else []
     return [
-        escape(one.row),
-        escape(one.column),
+        escape(words(one.row)),
+        escape(words(one.column)),
         escape(printed(one)),
         f"<b>{escape(here(one))}</b>" if one.value is not None else "–",
         escape(difference(one)),
@@ -87,4 +96,4 @@ def missing(items: Iterable[PaperItem]) -> str:
     if not rows:
         return ""
     shown = table(["", "size", "for"], rows, "what is not on this machine")
-    return f'<div class="ep-facts">{shown}</div><p class="ep-quiet">{_FETCH}</p>'
+    return f'<div class="ep-lacking">{shown}</div><p class="ep-quiet">{_FETCH}</p>'
