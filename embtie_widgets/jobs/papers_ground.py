@@ -16,7 +16,7 @@ from embtie_widgets.requests import ModelRef
 from embtie_widgets.requests.papers import PaperTablesRequest
 from embtie_widgets.results.papers import PaperItem, PaperNumber
 
-Opened = TypeVar("Opened")
+Made = TypeVar("Made")
 STAND_IN = (ModelRef("nano-untied"), ModelRef("nano-tied"))
 """The bundled pair, untied and tied: what takes the place of models that are not here."""
 
@@ -50,7 +50,7 @@ class Ground:
         self.request, self.progress = request, progress
         self.records = records_in(request.data)
         self._lacks: dict[ModelRef, Lack | None] = {}
-        self._opened: dict[Any, Any] = {}
+        self._made: dict[Any, Any] = {}
 
     def lacking(self, *models: ModelRef) -> Lack | None:
         """What of these is neither here nor may be fetched; None where all can be opened."""
@@ -60,11 +60,11 @@ class Ground:
         lacks = [lack for model in dict.fromkeys(models) if (lack := self._lacks[model])]
         return reduce(Lack.__add__, lacks) if lacks else None
 
-    def opened(self, what: Any, make: Callable[[], Opened]) -> Opened:
-        """What was opened under this name for an earlier item, else what `make` opens now."""
-        if what not in self._opened:
-            self._opened[what] = make()
-        found: Opened = self._opened[what]
+    def once(self, what: Any, make: Callable[[], Made]) -> Made:
+        """What an earlier item has opened or measured under this name, else what `make` gives."""
+        if what not in self._made:
+            self._made[what] = make()
+        found: Made = self._made[what]
         return found
 
     def _lack(self, model: ModelRef) -> Lack | None:

@@ -122,7 +122,7 @@ class Alone:
             loaded.read_hashes(self.ground.progress)
             return loaded
 
-        return self.ground.opened((self.ref, "alone"), make)
+        return self.ground.once((self.ref, "alone"), make)
 
     @property
     def matrices(self) -> dict[str, torch.Tensor]:

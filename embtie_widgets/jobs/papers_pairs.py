@@ -37,24 +37,28 @@ class Opened:
                 return by_number(self.pair(TOKENS))
             return open_pair(PairRequest(known.a, known.b), self.ground.progress)
 
-        return self.ground.opened((known.a, known.b, rows), make)
+        return self.ground.once((known.a, known.b, rows), make)
 
     def aligned(self, map: str, rows: str = "", **how: Any) -> PairAlignment:
         """What the Alignment panel says of them; on tokens it is the panel's own result."""
-        request = self.ground.request
+        known, request, rows = self.family, self.ground.request, rows or self.family.rows
         asked = AlignRequest(
-            self.family.a, self.family.b, map=map, device=request.device, seed=request.seed, **how
+            known.a, known.b, map=map, device=request.device, seed=request.seed, **how
         )
-        return align_opened(asked, self.pair(rows or self.family.rows), self.ground.progress)
+        return self.ground.once(
+            (asked, rows), lambda: align_opened(asked, self.pair(rows), self.ground.progress)
+        )
 
     def geometry(self, rows: str = "") -> PairGeometry:
         """Neighbours and graphs as the Geometry panel compares them, without what it says of the
         matrices as wholes."""
-        request = self.ground.request
+        known, request, rows = self.family, self.ground.request, rows or self.family.rows
         asked = GeometryRequest(
-            self.family.a, self.family.b, spaces=False, device=request.device, seed=request.seed
+            known.a, known.b, spaces=False, device=request.device, seed=request.seed
         )
-        return geometry_opened(asked, self.pair(rows or self.family.rows), self.ground.progress)
+        return self.ground.once(
+            (asked, rows), lambda: geometry_opened(asked, self.pair(rows), self.ground.progress)
+        )
 
     def source(self, rows: str = "") -> str:
         """Which models, and how many rows of which kind."""
