@@ -1,4 +1,4 @@
-"""The papers' numbers as pictures and words hold the numbers, their verdicts and what is missing."""
+"""The papers' numbers as pictures and words hold numbers, verdicts and what is missing."""
 
 import json
 import math
@@ -169,12 +169,14 @@ def test_a_figure_is_drawn_as_curves(result: PaperTables) -> None:
 def test_curves_of_one_role_have_a_chart_each() -> None:
     names = ("input, to step 0", "output, to step 0", "input, to the one before")
     numbers = [
-        PaperNumber(f"step {step}", column, "0.5") for column in names for step in ("1,000", "5,000")
+        PaperNumber(f"step {step}", column, "0.5")
+        for column in names
+        for step in ("1,000", "5,000")
     ]
     spec = chart.spec(PaperItem("figure-9", "tying", "", tuple(numbers)))
     titles = [one["text"] for one in spec["layout"]["annotations"]]
     assert titles == ["<b>to step 0</b>", "<b>to the one before</b>"]
-    assert [t["name"] for t in spec["data"] if t["xaxis"] == "x2"][0] == "input, printed"
+    assert next(t["name"] for t in spec["data"] if t["xaxis"] == "x2") == "input, printed"
 
 
 def test_stretches_of_steps_are_no_points_of_a_curve() -> None:
