@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from embtie_widgets.charts.figures import plain
+from embtie_widgets.charts.figures import plain, wrapped
 from embtie_widgets.charts.theme import (
     COMPARISONS,
     MATRICES,
@@ -40,7 +40,7 @@ _FREE = (
     Mark("#8a6042", "9px,3px,2px,3px", "triangle-down"),
 )
 _FLOOR = Mark("#7a828f", "dot", "triangle-up")
-_HEIGHT = 340
+_HEIGHT, _LABEL = 340, 15
 _STEPS = 12  # so many whole steps each have their number below them
 
 
@@ -62,7 +62,7 @@ def bars(
     places = dict.fromkeys(values, floors) if isinstance(floors, int | float) else (floors or {})
     bar = {
         "type": "bar",
-        "x": [plain(name) for name in values],
+        "x": [wrapped(name, _LABEL) for name in values],
         "y": list(values.values()),
         "marker": {"color": [mark.color for mark in marks.values()]},
         "text": _rounded(list(values.values())),
@@ -115,7 +115,7 @@ def lines(
         }
         for name, (across, up) in (dots or {}).items()
     ]
-    layout = _layout(x, y)
+    layout = _layout(x, y, legend=len(data) > 1)
     whole = np.concatenate([np.asarray(across, float) for across, _ in curves.values()])
     if np.ptp(whole) <= _STEPS and np.all(whole == np.round(whole)):
         layout["xaxis"]["dtick"] = 1
@@ -142,7 +142,7 @@ def histogram(samples: Mapping[str, Values], x: str, bins: int = 60) -> dict[str
         }
         for name, values in known.items()
     ]
-    return {"data": data, "layout": _layout(x, "share of the tokens, %")}
+    return {"data": data, "layout": _layout(x, "share of the tokens, %", legend=len(data) > 1)}
 
 
 def points(
@@ -172,7 +172,7 @@ def points(
         }
         for name, (across, up) in groups.items()
     ]
-    layout = _layout(x, y)
+    layout = _layout(x, y, legend=len(data) > 1)
     if diagonal:
         line = {"color": _FLOOR.color, "dash": "dot", "width": 2}
         ends = {"x0": 0, "y0": 0, "x1": 1, "y1": 1}

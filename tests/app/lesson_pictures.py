@@ -3,7 +3,8 @@
     python -m tests.app.lesson_pictures             all of them; some minutes
     python -m tests.app.lesson_pictures 05 07       those of these chapters
 
-A cell of text with the tag "picture" names an image.  It is the first chart that the cell of code
+A cell of text with the tag "picture" names an image: SVG, which is small and sharp, or PNG for a
+chart with thousands of points.  It is the first chart that the cell of code
 before it shows, once the chapter has been read to its end, at full length and every guess made.
 """
 
@@ -16,6 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import nbclient
 import nbformat
@@ -27,7 +29,7 @@ from tests.app.stories import PATIENCE
 
 FOLDER = notebook().parent / "lessons"
 WIDTH, SCALES, MOST_BYTES = 760, (1.5, 1.2, 1.0), 150_000
-IMAGE = re.compile(r"!\[[^\]]+\]\(images/([^)]+)\.png\)")
+IMAGE = re.compile(r"!\[[^\]]+\]\(images/([^)]+\.(?:png|svg))\)")
 _KEEP = """
 import json, pathlib
 from embtie_widgets.charts.figures import figure
@@ -36,12 +38,12 @@ for _name, _shown in _pictures.items():
     _plot = figure(drawing(_shown), "light")
     pathlib.Path({folder!r}, _name + ".json").write_text(_plot.to_json())
 """
-_DRAW = """async ([figure, width, scale]) => {
+_DRAW = """async ([figure, format, width, scale]) => {
   const height = figure.layout.height || 450;
   const box = document.createElement("div");
   document.body.replaceChildren(box);
   await Plotly.newPlot(box, figure.data, { ...figure.layout, width, height });
-  return Plotly.toImage(box, { format: "png", width, height, scale });
+  return Plotly.toImage(box, { format, width, height, scale });
 }"""
 
 
@@ -81,11 +83,11 @@ def _keeping(source: str, name: str) -> str:
     return "\n".join([*before, f"_pictures[{name!r}] = (", *shown, ")"])
 
 
-def drawn(page: Page, spec: Any) -> bytes:
-    """A chart as a browser draws it, as PNG: in the finest scale that is small enough."""
-    for scale in SCALES:
-        address: str = page.evaluate(_DRAW, [spec, WIDTH, scale])
-        picture = base64.b64decode(address.partition(",")[2])
+def drawn(page: Page, spec: Any, kind: str) -> bytes:
+    """A chart as a browser draws it; a PNG in the finest scale that is small enough."""
+    for scale in SCALES if kind == "png" else (1,):
+        head, _, data = page.evaluate(_DRAW, [spec, kind, WIDTH, scale]).partition(",")
+        picture = base64.b64decode(data) if "base64" in head else unquote(data).encode()
         if len(picture) < MOST_BYTES:
             break
     return picture
@@ -106,9 +108,9 @@ def main(chosen: list[str]) -> None:
         for chapter in chapters:
             with tempfile.TemporaryDirectory() as folder:
                 for name, spec in specs(chapter, Path(folder)).items():
-                    picture = drawn(page, spec)
-                    (FOLDER / "images" / f"{name}.png").write_bytes(picture)
-                    print(f"{name}.png: {len(picture):,} bytes", flush=True)
+                    picture = drawn(page, spec, name[-3:])
+                    (FOLDER / "images" / name).write_bytes(picture)
+                    print(f"{name}: {len(picture):,} bytes", flush=True)
 
 
 if __name__ == "__main__":
