@@ -15,8 +15,8 @@ from embtie_widgets.charts.evaluate_view import (
 )
 from embtie_widgets.charts.facets import ABOVE_ALL
 from embtie_widgets.charts.figures import plain
-from embtie_widgets.charts.lens_marks import mark, titled
-from embtie_widgets.charts.lens_words import name_of
+from embtie_widgets.charts.lens_marks import mark
+from embtie_widgets.charts.lens_words import name_of, short
 from embtie_widgets.charts.theme import mark_of
 from embtie_widgets.results.evaluate import BYTE_BITS, Difference, Evaluation, TaskScore
 
@@ -110,7 +110,7 @@ def _dots(
     ]
     return {
         "type": "scatter",
-        "name": titled(result, side),
+        "name": f"{side}, {plain(short(name_of(result, side)))}",
         "x": [scale * one.value for one in scores.values()],
         "y": [rows[task] + up for task in scores],
         "mode": "markers",

@@ -55,7 +55,10 @@ class TextTask:
         stride = min(request.stride, length)
         first = opening(opened, side.tokenizer)
         runs, starts, where = _cut(self.prose, side, first, length, stride)
-        nats, _ = log_likelihoods(opened.model, runs, starts, progress=progress)
+        stage = f"perplexity, {opened.name}"
+        nats, _ = log_likelihoods(
+            opened.model, runs, starts, progress=lambda _, done, total: progress(stage, done, total)
+        )
         count = len(self.prose.passages)
         sums, tokens = np.zeros(count), np.zeros(count, np.int64)
         for values, passages in zip(nats, where, strict=True):

@@ -12,6 +12,10 @@ from embtie_widgets.progress import Progress, silent
 
 Vector = np.ndarray[Any, np.dtype[Any]]
 
+# Logits of a batch, 256 MB in float32; and multiplications in a batch's widest product, which a
+# processor does in about a second: between two of them the work can be called off.
+_FLOATS, _AT_ONCE = 64_000_000, 1e10
+
 
 def log_likelihoods(
     model: Any, runs: Sequence[Any], starts: Sequence[int], *, progress: Progress = silent
@@ -26,9 +30,17 @@ def log_likelihoods(
     read = [np.asarray(run, np.int64) for run in runs]
     nats = [np.zeros(len(run) - start) for run, start in zip(read, starts, strict=True)]
     top = [np.zeros(len(each), bool) for each in nats]
-    for block in states_of(model, read, progress=progress):
+    for block in states_of(model, read, tokens_at_once=_at_once(model), progress=progress):
         _take(block, read, np.asarray(starts), nats, top)
     return nats, top
+
+
+def _at_once(model: Any) -> int | None:
+    """How many tokens go through a model together; None leaves it to its memory."""
+    weight = model.get_output_embeddings().weight
+    if weight.device.type != "cpu":
+        return None
+    return max(1, int(min(_FLOATS / weight.shape[0], _AT_ONCE / weight.numel())))
 
 
 def _take(

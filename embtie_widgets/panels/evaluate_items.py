@@ -39,11 +39,12 @@ class ItemsView(w.VBox):
         self.figure = PlotFigure(templates(), chart.plane(None, ""))
         self.figure.clicked = callback(self._clicked)
         self.caption = w.HTML().add_class("ep-caption")
-        self.table = TokenTable(page_size=50, height=320, descending=False)
+        self.table = TokenTable(noun="items", page_size=50, height=320, descending=False)
         self.card = w.HTML().add_class("ep-one")
         self.card.value = f"<p class='ep-quiet'>{_HINT}</p>"
         chosen = w.Box([self.task, self.only]).add_class("ep-chooser")
         super().__init__([chosen, self.figure, self.caption, self.table, self.card])
+        self.add_class("ep-items")
         for control, traits in (
             (self.task, "value"),
             (self.only, "value"),

@@ -24,6 +24,7 @@ class TokenTable(anywidget.AnyWidget):
     total, shown  tokens in all, and tokens that the search leaves
     status      the line beside the search box
     nothing     what stands in place of rows where there are none
+    noun        what the rows are, for the search box; read once
     selected    ids to highlight, those on this page only
 
     The browser sets, the kernel observes:
@@ -52,6 +53,7 @@ class TokenTable(anywidget.AnyWidget):
     clicked = traitlets.Int(-1).tag(sync=True)
     status = traitlets.Unicode("").tag(sync=True)
     nothing = traitlets.Unicode("No token matches.").tag(sync=True)
+    noun = traitlets.Unicode("tokens").tag(sync=True)
     height = traitlets.Int(420).tag(sync=True)
     theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)
 

@@ -59,8 +59,9 @@ class TableView {
   }
 
   buildBar() {
+    const asks = `Search ${this.model.get("noun")}`;
     this.search = make("input", {
-      type: "search", class: "et-search", "aria-label": "Search tokens", placeholder: "Search tokens",
+      type: "search", class: "et-search", "aria-label": asks, placeholder: asks,
       autocomplete: "off", spellcheck: "false",
     });
     const ask = () => {
