@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import embtie_widgets as ew
 from embtie_widgets.cli import main
 from embtie_widgets.requests import (
     COMPARISONS,
@@ -172,12 +173,12 @@ def test_an_out_folder_without_the_right_to_write_is_named(
     assert "'locked' cannot be written: permission denied" in capsys.readouterr().err
 
 
-def test_the_request_of_the_readme_gives_the_numbers_of_the_readme(
+def test_the_request_of_the_handbook_gives_the_numbers_of_the_handbook(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    (request,) = re.findall(r"```json\n(.*?)```", readme, re.DOTALL)
-    (promised,) = re.findall(r"```text\n(A: .*?)```", readme, re.DOTALL)
+    page = (Path(ew.__file__).parent / "guide/handbook/requests.md").read_text(encoding="utf-8")
+    (request,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (promised,) = re.findall(r"```text\n(A: .*?)```", page, re.DOTALL)
     assert main(["run", written(tmp_path, request)]) == 0
     found = capsys.readouterr().out.split()
     for said, word in zip(promised.split(), found, strict=True):

@@ -1,11 +1,6 @@
-import doctest
 import re
 import subprocess
 from pathlib import Path
-
-import pytest
-
-from embtie_widgets.requests.kinds import KINDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,25 +41,3 @@ def test_ci_runs_the_line_of_the_readme_last() -> None:
     places = [plan.index(step) for step in steps(check)]
     assert places == sorted(places)
     assert places[-1] == len(plan) - 1
-
-
-def test_the_python_of_the_readme_prints_what_the_readme_says() -> None:
-    failed, tried = doctest.testfile(
-        str(ROOT / "README.md"), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
-    )
-    assert tried
-    assert not failed
-
-
-def fields_in_readme(kind: str) -> str:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (said,) = re.findall(rf"^\| `?{kind}`? \| (.*) \|$", readme, re.MULTILINE)
-    return str(said)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_readme_names_every_field_of_a_request(kind: str) -> None:
-    said = fields_in_readme(kind)
-    if said.endswith("and those of a training"):
-        said += fields_in_readme("a training")
-    assert set(re.findall(r"`(\w+)`", said)) == set(KINDS[kind].request().to_dict())

@@ -72,10 +72,3 @@ def test_notebooks_store_no_output_and_say_how_to_start() -> None:
         for cell in notebook["cells"]:
             assert not cell.get("outputs"), path.name
             assert cell.get("execution_count") is None, path.name
-
-
-def test_every_file_that_the_readme_points_to_is_there() -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    files = [link for link in links if "://" not in link]
-    assert "notebooks/images/dashboard.png" in files
-    assert all((ROOT / link).is_file() for link in files)

@@ -1,4 +1,4 @@
-"""The loops that the README shows are run as they stand there."""
+"""The loops that the handbook shows are run as they stand there."""
 
 import re
 from pathlib import Path
@@ -13,19 +13,18 @@ import embtie_widgets as ew
 from embtie_widgets.training.run_store import RunStore
 from tests.training.recorder_models import ids_of, model_of
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(ew.__file__).parent / "guide" / "handbook" / "recording.md"
 
 
 def blocks() -> dict[str, str]:
-    """The code below "Your own run", by the folder that it names."""
-    section = README.read_text(encoding="utf-8").partition("### Your own run")[2]
-    found = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], re.DOTALL)
+    """The code on the page, by the folder that it names."""
+    found = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     named = {block: re.search(r'"(runs/\w+)"', block) for block in found}
     return {name[1]: block for block, name in named.items() if name}
 
 
 @pytest.mark.parametrize("folder", ["runs/trainer", "runs/loop", "runs/accelerate"])
-def test_the_readme_records_a_run(
+def test_the_handbook_records_a_run(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
