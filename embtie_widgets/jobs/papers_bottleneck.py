@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from embtie_widgets.jobs.estimate import Estimate
+from embtie_widgets.jobs.local_copies import local_refs
 from embtie_widgets.jobs.packaged import packaged_counts
 from embtie_widgets.jobs.papers_ground import Ground, Lack
 from embtie_widgets.jobs.papers_whole import lacking_whole
 from embtie_widgets.jobs.run import first
 from embtie_widgets.requests import BottleneckRequest, ModelRef
+from embtie_widgets.requests.papers import PaperTablesRequest
 from embtie_widgets.results.bottleneck_published import CHECK, COSINE, FAMILIES, RATIO
 from embtie_widgets.results.papers import PaperItem, PaperNumber
 
@@ -47,6 +50,12 @@ def ratio() -> PaperItem:
     return PaperItem("bottleneck-ratio", "bottleneck", title, (*families, *check), _NOTES)
 
 
+def cost(_request: PaperTablesRequest) -> Estimate | None:
+    """Nothing, or nothing that could be told, where a model of a family is here to be run."""
+    here = local_refs(ref for refs in FAMILIES.values() for ref in refs)
+    return None if here else Estimate(0.0, 0)
+
+
 def make_ratio(ground: Ground, printed: PaperItem) -> PaperItem:
     """Measured on one model of each family that is here, the smallest first."""
     made = replace(printed, numbers=())
@@ -81,8 +90,6 @@ def _with_family(
 
 def _chosen(ground: Ground, refs: tuple[str, ...]) -> tuple[str, Lack | None]:
     """The first that can be run, else the first, with what is missing of it."""
-    from embtie_widgets.jobs.local_copies import local_refs
-
     here = local_refs(refs)
     for ref in (ref for ref in refs if ref in here):
         if lacking_whole(ground, ModelRef(ref)) is None:

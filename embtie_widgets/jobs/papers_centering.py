@@ -225,8 +225,9 @@ def _of_line(report: "CenteringReport", place: _Place) -> float | None:
 
 def _seconds(report: "CenteringReport", place: _Place) -> float:
     """Of all runs of a line; 0 where a time is not known."""
-    times = [run.about.get("seconds") for run in report.runs if _is_of(run, place)]
-    return 0.0 if None in times or len(times) != len(RATES) else sum(map(float, times))
+    runs = [run for run in report.runs if _is_of(run, place)]
+    times = [float(run.about["seconds"]) for run in runs if "seconds" in run.about]
+    return sum(times) if len(times) == len(RATES) else 0.0
 
 
 def _is_of(run: "CenteringRun", place: _Place) -> bool:
@@ -250,7 +251,8 @@ def _stood_in(printed: PaperItem) -> PaperItem:
     for number, (_, place) in zip(printed.numbers, _PLACES[printed.name](), strict=True):
         fits = (place.size, place.lr, place.tied) == (size, lr, False)
         value = _value(report, replace(place, size=report.runs[0].size)) if fits else None
-        stood = value is not None and not place.unreleased
-        numbers.append(number.found(value, "stand-in", source, reason) if stood else number)
+        if value is not None and not place.unreleased:
+            number = number.found(value, "stand-in", source, reason)
+        numbers.append(number)
     any_of = any(number.value is not None for number in numbers)
     return replace(printed, numbers=tuple(numbers), hashes=dict(report.hashes) if any_of else {})

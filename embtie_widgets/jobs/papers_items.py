@@ -80,12 +80,12 @@ ITEMS: dict[str, Item] = {
     "table-7": Item(f"{_TRAINED}:table_7"),
     "table-coupling": Item(f"{_TRAINED}:coupling"),
     "figure-1": Item(f"{_PRINTED}:figure_1", f"{_TABLES}:figure_1", f"{_COST}:figure_1"),
-    "figure-2": Item(f"{_LENS}:figure_2", f"{_LENS}:make"),
+    "figure-2": Item(f"{_LENS}:figure_2", f"{_LENS}:make", f"{_LENS}:cost_2"),
     "figure-3": Item(f"{_DRIFT}:figure_3", f"{_DRIFT}:make"),
     "figure-4": Item(f"{_GRADIENT}:figure_4", f"{_GRADIENT}:make"),
     "figure-5": Item(f"{_TRAINED}:figure_5", f"{_TRAINED}:make_figure_5"),
-    "figure-6": Item(f"{_LENS}:figure_6", f"{_LENS}:make"),
-    "figure-7": Item(f"{_LENS}:figure_7", f"{_LENS}:make"),
+    "figure-6": Item(f"{_LENS}:figure_6", f"{_LENS}:make", f"{_LENS}:cost_6"),
+    "figure-7": Item(f"{_LENS}:figure_7", f"{_LENS}:make", f"{_LENS}:cost_7"),
     "figure-8": Item(f"{_DRIFT}:figure_8", f"{_DRIFT}:make"),
     "figure-9": Item(f"{_DRIFT}:figure_9", f"{_DRIFT}:make"),
     "norms": Item(f"{_PRINTED}:norms", "embtie_widgets.jobs.papers_norms:make"),
@@ -94,5 +94,7 @@ ITEMS: dict[str, Item] = {
     "centering-losses": Item(f"{_CENTERING}:losses", f"{_CENTERING}:make"),
     "centering-bound": Item(f"{_CENTERING}:bound", f"{_CENTERING}:make"),
     "centering-time": Item(f"{_CENTERING}:time", f"{_CENTERING}:make"),
-    "bottleneck-ratio": Item(f"{_BOTTLENECK}:ratio", f"{_BOTTLENECK}:make_ratio"),
+    "bottleneck-ratio": Item(
+        f"{_BOTTLENECK}:ratio", f"{_BOTTLENECK}:make_ratio", f"{_BOTTLENECK}:cost"
+    ),
 }

@@ -5,9 +5,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from embtie_widgets.jobs import lens_cost
+from embtie_widgets.jobs.estimate import Estimate
+from embtie_widgets.jobs.local_copies import local_refs
+from embtie_widgets.jobs.packaged import packaged_counts
 from embtie_widgets.jobs.papers_ground import STAND_IN, Ground, all_of
 from embtie_widgets.jobs.papers_whole import lacking_whole
+from embtie_widgets.jobs.run import first
 from embtie_widgets.requests import LensRequest, ModelRef
+from embtie_widgets.requests.papers import PaperTablesRequest
 from embtie_widgets.results.papers import PaperItem, PaperNumber
 from embtie_widgets.results.tying_published import LENS, LENS_TEXT, PublishedLens
 
@@ -68,6 +74,37 @@ def make(ground: Ground, printed: PaperItem) -> PaperItem:
     return all_of(_filled(printed, _measured(ground, *STAND_IN, _SHORT), known, "stand-in"), lack)
 
 
+def _asked(untied: ModelRef, tied: ModelRef, length: int, device: str) -> LensRequest:
+    return LensRequest(untied, tied, mode="paper", length=length, floor=False, device=device)
+
+
+def _cost(name: str, request: PaperTablesRequest) -> Estimate | None:
+    """Of both evaluations of the pair where it is here; else of the stand-in, once for all."""
+    known = LENS[name]
+    refs = (known.untied, known.tied)
+    if len(local_refs(refs)) == len(refs):
+        for ref in refs:
+            facts = packaged_counts()[ref]
+            parameters = facts.untied if ref == known.untied else facts.tied
+            lens_cost.saw(
+                ModelRef(ref),
+                {**facts.settings, "parameters": parameters, "layers": known.layers},
+            )
+        asked = _asked(*map(ModelRef, refs), _LENGTH, request.device)
+    elif request.stand_in and name == next(one for one in LENS if one in request.names):
+        first(LensRequest())  # which tells how large the bundled models are
+        asked = _asked(*STAND_IN, _SHORT, request.device)
+    else:
+        return Estimate(0.0, 0)
+    one = lens_cost.estimate_lens(asked)
+    return None if one is None else Estimate(2 * one.seconds, one.bytes)
+
+
+cost_2: Callable[[PaperTablesRequest], Estimate | None] = partial(_cost, "figure-2")
+cost_6: Callable[[PaperTablesRequest], Estimate | None] = partial(_cost, "figure-6")
+cost_7: Callable[[PaperTablesRequest], Estimate | None] = partial(_cost, "figure-7")
+
+
 @dataclass(frozen=True)
 class _Both:
     """A pair's lenses with the paper's slips, and without."""
@@ -79,8 +116,7 @@ class _Both:
 def _measured(ground: Ground, untied: ModelRef, tied: ModelRef, length: int) -> _Both:
     from embtie_widgets.jobs.lens import run_lens
 
-    device = ground.request.device
-    asked = LensRequest(untied, tied, mode="paper", length=length, floor=False, device=device)
+    asked = _asked(untied, tied, length, ground.request.device)
     paper = run_lens(asked, ground.progress)
     return _Both(paper, run_lens(replace(asked, mode="corrected"), ground.progress))
 

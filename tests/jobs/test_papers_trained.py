@@ -1,11 +1,14 @@
 """Paper tables on trainings that are not public: what chance reaches, and labelled stand-ins."""
 
 import math
+from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 
 import embtie_widgets as ew
 from embtie_widgets.jobs.first import first_result
+from embtie_widgets.jobs.run import estimate
 from embtie_widgets.requests import (
     BottleneckRequest,
     DriftRequest,
@@ -14,6 +17,7 @@ from embtie_widgets.requests import (
     NormFrequencyRequest,
     ScalingRequest,
 )
+from embtie_widgets.requests.papers import PaperTablesRequest
 from tests.jobs.test_papers_recorded import by_place, made
 
 FLOOR = 8 / (3 * math.pi) * math.sqrt(2_048 / 50_280)
@@ -111,3 +115,21 @@ def test_the_ratio_stands_in_by_the_bundled_model_with_its_line() -> None:
     assert number.verdict == "stand-in"
     assert "below the line" in number.reason
     assert number.missing_bytes
+
+
+def test_lens_figures_are_dear_once_and_what_needs_no_run_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    one = estimate(PaperTablesRequest(items=("figure-7",)))
+    all_three = estimate(PaperTablesRequest(items=("figure-2", "figure-6", "figure-7")))
+    assert one == all_three
+    assert one.seconds > 1
+    assert one.bytes > 0
+    cheap = ("figure-3", "figure-4", "table-6", "centering", "bottleneck-ratio")
+    assert estimate(PaperTablesRequest(items=cheap)).seconds == 0
+    assert estimate(PaperTablesRequest(items=("figure-2",), stand_in=False)).seconds == 0
+    local = tmp_path / "models--openai-community--gpt2" / "snapshots" / "a"
+    local.mkdir(parents=True)
+    (local / "model.safetensors").touch()
+    assert estimate(PaperTablesRequest(items=("bottleneck-ratio",))) is None
