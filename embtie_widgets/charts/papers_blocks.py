@@ -13,7 +13,7 @@ from embtie_widgets.charts.papers_view import words
 from embtie_widgets.charts.stretched import axis, stretched
 from embtie_widgets.results.papers import PaperItem, PaperNumber
 
-_FULL = 0.7  # share of its places from which on a table is a full one
+_FULL = 0.5  # share of its places above which a table is a full one
 _ALIKE = 5.0  # blocks whose largest numbers are within this factor share an axis
 _UNLIKE = 30.0  # numbers so many times apart are stretched
 
@@ -49,7 +49,7 @@ def blocks(item: PaperItem | None) -> tuple[list[Block], bool]:
     numbers = () if item is None else item.numbers
     rows = list(dict.fromkeys(words(number.row) for number in numbers))
     columns = {(number.column, number.unit) for number in numbers}
-    full = len(numbers) >= _FULL * len(rows) * len(columns)
+    full = not numbers or len(numbers) > _FULL * len(rows) * len(columns)
     found: dict[str, list[tuple[str, PaperNumber]]] = {}
     for number in numbers:
         title, row = _by_column(number) if full else _by_kind(number)

@@ -24,7 +24,7 @@ from embtie_widgets.results.papers import VERDICTS, PaperItem, PaperNumber
 
 PRINTED = "#7a828f"
 _TEXT, _AIR, _GAP, _BELOW = 16, 9, 60, 44  # pixels
-_LETTERS, _MOST = 28, 3
+_LETTERS, _WIDE, _MOST = 28, 48, 3
 _SIZE = 11
 _OUTLINE = {"line": {"width": 1.5}}
 _Trace = dict[str, Any]
@@ -55,8 +55,8 @@ def spec(item: PaperItem | None) -> _Trace:
     axes = _grid if beside else _stacked
     return {
         "data": traces,
-        "layout": {**shared, **axes(found, wide)},
-        "narrow": axes(found, narrow),
+        "layout": {**shared, **axes(found, wide, _LETTERS if beside else _WIDE)},
+        "narrow": axes(found, narrow, _LETTERS),
     }
 
 
@@ -157,9 +157,9 @@ _ACROSS = {"fixedrange": True, "zeroline": False, "showline": True, "ticks": "ou
            "tickangle": 0}  # fmt: skip
 
 
-def _grid(found: list[Block], facets: Facets) -> _Trace:
+def _grid(found: list[Block], facets: Facets, letters: int) -> _Trace:
     """Blocks of the same rows side by side, the first of each line with their names."""
-    ups = [_up(block, i % facets.columns == 0) for i, block in enumerate(found)]
+    ups = [_up(block, i % facets.columns == 0, letters) for i, block in enumerate(found)]
     layout = facets.layout(_ACROSS, ups)
     for place, block in enumerate(found):
         across = layout[f"xaxis{suffix(place)}"]
@@ -168,7 +168,7 @@ def _grid(found: list[Block], facets: Facets) -> _Trace:
     return layout
 
 
-def _stacked(found: list[Block], facets: Facets) -> _Trace:
+def _stacked(found: list[Block], facets: Facets, letters: int) -> _Trace:
     """Blocks one above the other, each as high as its rows need."""
     stack = Stack(tuple(len(block.rows) for block in found))
     layout: _Trace = {
@@ -178,17 +178,18 @@ def _stacked(found: list[Block], facets: Facets) -> _Trace:
     for place, (block, domain) in enumerate(zip(found, stack.domains, strict=True)):
         name = suffix(place)
         layout[f"xaxis{name}"] = {**_ACROSS, "anchor": f"y{name}", **block.axis}
-        layout[f"yaxis{name}"] = _up(block, True) | {"anchor": f"x{name}", "domain": domain}
+        up = _up(block, True, letters)
+        layout[f"yaxis{name}"] = up | {"anchor": f"x{name}", "domain": domain}
     return layout
 
 
-def _up(block: Block, named: bool) -> _Trace:
+def _up(block: Block, named: bool, letters: int) -> _Trace:
     return {
         "range": [len(block.rows) - 0.4, -0.6],
         "fixedrange": True,
         "zeroline": False,
         "tickmode": "array",
         "tickvals": list(range(len(block.rows))),
-        "ticktext": [wrapped(row, _LETTERS) if named else "" for row in block.rows],
+        "ticktext": [wrapped(row, letters) if named else "" for row in block.rows],
         "ticklabelstandoff": 4,
     }

@@ -115,7 +115,7 @@ def item_caption(item: PaperItem) -> str:
             "grey: printed, open where nothing is here to compare",
             "in colour: computed here, its sign by the verdict",
         ]
-        standing = "broken lines: of the bundled models, not comparable"
+        standing = "stand-ins are of the bundled models, so no line joins them to the print"
         if any(number.floor is not None for number in item.numbers):
             said.append("upright stroke: what chance reaches")
     if any(number.verdict == "stand-in" for number in item.numbers):
