@@ -39,7 +39,7 @@ class ReportBar(w.VBox):
             title="A report ZIP, shown as it was saved: results, settings, selection and view",
             accept=".zip,.json",
         )
-        row = w.Box([*self.buttons.values(), self.upload]).add_class("ep-exports")
+        row = w.Box([*self.buttons.values(), self.upload]).add_class("ep-report-files")
         super().__init__([row, self.notice])
         self.add_class("ep-reports")
 
