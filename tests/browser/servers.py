@@ -53,6 +53,7 @@ def voila(
         line = next((text for text in said if "embtie is at" in text), "")
         assert line, "the server ended before it gave its address"
         threading.Thread(target=lambda: [None for _ in said], daemon=True).start()
+        _wait_until_open(port)  # the address is said a moment before anybody listens there
         yield f"http://localhost:{port}{base}"
     finally:
         server.terminate()

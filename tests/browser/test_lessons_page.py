@@ -94,11 +94,42 @@ def test_a_guess_opens_what_follows_it_and_exercises_check_themselves(
     one.leave_well()
 
 
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1400), ("light", 390)])
+def test_an_experiment_runs_in_the_page_and_what_it_gives_is_held_against_the_guess(
+    chromium: Browser, book: str, pictures: Path, scheme: str, width: int
+) -> None:
+    address = f"{book}voila/render/08_the_staircase.ipynb"
+    one = opened(chromium, address, "To take home", scheme, width)
+    one.page.get_by_role("button", name="Check").last.wait_for()
+    assert one.page.locator(".ep-experiment").count() == 0  # no result before a guess
+    guess = piece(one, "That is my guess", 2)
+    guess.get_by_role("radio").last.check()
+    guess.get_by_role("button").click()
+    experiment = one.page.locator(".ep-experiment")
+    experiment.get_by_role("button", name="Run").click()
+    one.page.get_by_text("As you thought: hardly at all").wait_for()
+    one.wait_for_figure()
+    assert "Computed" in experiment.inner_text()
+    assert reading.faint_texts(one) == {}
+    assert reading.overhang(one) == []
+    assert one.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    one.page.screenshot(path=pictures / f"experiment-{scheme}-{width}.png", full_page=True)
+    one.leave_well()
+
+
 @pytest.mark.parametrize("path", ["voila/tree", "voila/api/contents", "voila/files/index.ipynb"])
 def test_no_list_of_files_and_no_source_is_given_out(book: str, path: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(book + path, timeout=60)
     assert refused.value.code in {403, 404}
+
+
+def test_a_page_that_is_not_there_is_told_in_our_words(chromium: Browser, book: str) -> None:
+    one = Visit(chromium, f"{book}voila/render/none.ipynb")
+    one.page.get_by_text("That page is not here").wait_for()
+    assert one.page.get_by_role("link").get_attribute("href") == "/hub/ann/"
+    one.close()
+    assert one.asked_outside == []
 
 
 @pytest.mark.parametrize("name", [*CHAPTERS, "index"])
