@@ -14,9 +14,10 @@ from embtie_widgets.charts.papers_view import SIGNS, printed_value
 from embtie_widgets.charts.theme import MODELS, ROLES, Mark, mark_of
 from embtie_widgets.results.papers import PaperItem, PaperNumber
 
+# "OLMo-1B, step 2K" is a point; "steps 1 to 50" is a stretch.
 _POINT = re.compile(
-    r"^(?P<series>.*?)[\s,:]*(?:(?:after|at|layer|steps?)\s+)*"
-    r"(?P<x>input|\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)\s?(?P<times>[KM]?)$"
+    r"^(?!.* to )(?P<series>.*?)[\s,:]*(?:(?:after|at|layer|steps?)\s+)*"
+    r"(?P<x>input|embedding|\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)\s?(?P<times>[KM]?)$"
 )
 _TIMES = {"": 1.0, "K": 1e3, "M": 1e6}
 _ROLES = {"in": "input", "input": "input", "out": "output", "output": "output", "tied": "tied"}
@@ -57,20 +58,29 @@ def spec(item: PaperItem) -> _Trace:
 def curves_of(item: PaperItem) -> _Curves:
     """The points by what they are of and by curve; nothing for what is no figure of curves."""
     found: _Curves = {}
-    for number in item.numbers if item.name.startswith("figure-") else ():
-        point = _POINT.match(number.row)
-        if point is None or point["series"].endswith(" to"):  # no point, or a stretch
-            return {}
-        curve, _, of = number.column.partition(", ")
-        series = found.setdefault(", ".join(filter(None, (point["series"], of))), {})
-        series.setdefault(curve, []).append((_x(point), number))
+    for number, point in _points(item):
+        if point is not None:
+            curve, _, of = number.column.partition(", ")
+            series = found.setdefault(", ".join(filter(None, (point["series"], of))), {})
+            series.setdefault(curve, []).append((_x(point), number))
     enough = any(len(points) >= _FEW for series in found.values() for points in series.values())
-    return found if enough else {}
+    return found if enough and len(left_out(item)) < _FEW else {}
+
+
+def left_out(item: PaperItem) -> list[str]:
+    """The rows of a figure that are no point of a curve."""
+    return list(dict.fromkeys(number.row for number, point in _points(item) if point is None))
+
+
+def _points(item: PaperItem) -> list[tuple[PaperNumber, re.Match[str] | None]]:
+    """The numbers of a figure, each with what its row says of a point."""
+    numbers = item.numbers if item.name.startswith("figure-") else ()
+    return [(number, _POINT.match(number.row)) for number in numbers]
 
 
 def _x(point: re.Match[str]) -> float:
     text = point["x"].replace(",", "")
-    return 0.0 if text == "input" else float(text) * _TIMES[point["times"]]
+    return 0.0 if text in ("input", "embedding") else float(text) * _TIMES[point["times"]]
 
 
 def _pair(column: str, points: list[tuple[float, PaperNumber]], place: int) -> list[_Trace]:
@@ -149,4 +159,4 @@ def _aired(low: float, high: float) -> list[float]:
 
 def _axis_name(item: PaperItem) -> str:
     rows = " ".join(number.row for number in item.numbers)
-    return "layer" if "input" in rows or "layer" in rows else "step"
+    return "layer" if "layer" in rows else "step"

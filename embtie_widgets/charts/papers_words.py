@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from embtie_widgets.charts.papers_curves import curves_of
+from embtie_widgets.charts.papers_curves import curves_of, left_out
 from embtie_widgets.charts.papers_view import (
     SIGNS,
     counted,
@@ -109,6 +109,7 @@ def item_caption(item: PaperItem) -> str:
     if curves_of(item):
         said = ["dotted with open signs: printed", "full with filled signs: computed here"]
         said += ["✕: differs"] if item.count("differs") else []
+        said += [f"in the table alone: {row}" for row in left_out(item)]
         standing = "curves called stand-in are of the bundled models"
     else:
         said = [

@@ -19,6 +19,7 @@ from embtie_widgets.panels.fields import (
     Field,
     Setting,
     card,
+    fold,
     labelled,
     number_box,
     pairs,
@@ -128,12 +129,14 @@ class PaperTablesPanel(Panel):
         line = w.Box([self.command, self.copy]).add_class("ep-command")
         said = self.captions
         return {
-            "overview": card("All tables and figures", self.overview, said["overview"]),
+            "overview": card("All tables and figures", self.overview, said["overview"]).add_class(
+                "ep-overview"
+            ),
             "item": card(
                 "One of them", looks, self.about, self.chart, said["item"], self.numbers
             ).add_class("ep-item"),
             "missing": card("What is not here", self.missing, line),
-            "facts": card("What it was computed from", self.facts),
+            "facts": card("What it was computed from", fold("Settings and hashes", self.facts)),
         }
 
     def build_settings(self) -> Mapping[str, Setting]:

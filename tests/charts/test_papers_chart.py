@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from embtie_widgets.charts import papers as chart
+from embtie_widgets.charts import papers_curves
 from embtie_widgets.charts.figures import figure
 from embtie_widgets.charts.files import result_page
+from embtie_widgets.charts.papers_curves import left_out
 from embtie_widgets.charts.papers_view import SIGNS, difference, here, printed
 from embtie_widgets.charts.papers_words import fetch_line, lackings
 from embtie_widgets.charts.theme import PALETTES, ROLES, contrast
@@ -179,6 +181,15 @@ def test_curves_of_one_role_have_a_chart_each() -> None:
     assert next(t["name"] for t in spec["data"] if t["xaxis"] == "x2") == "input, printed"
 
 
+def test_a_row_that_is_no_point_is_said_to_be_in_the_table_alone(result: PaperTables) -> None:
+    item = result.items["figure-2"]
+    more = PaperNumber("embedding, in the text", "untied", "7.0")
+    longer = replace(item, numbers=(*item.numbers, more))
+    assert chart.spec(longer)["data"][0]["x"] == list(range(9))
+    assert "in the table alone: embedding, in the text" in chart.item_caption(longer)
+    assert "alone" not in chart.item_caption(item)
+
+
 def test_stretches_of_steps_are_no_points_of_a_curve() -> None:
     numbers = [PaperNumber(f"steps 1 to {end}", "share", "0.9") for end in (50, 100, 1_000)]
     spec = chart.spec(PaperItem("figure-4", "tying", "", tuple(numbers)))
@@ -206,7 +217,8 @@ def test_every_item_as_printed_can_be_drawn(name: str) -> None:
     item = KNOWN[name].as_printed()
     spec = chart.spec(item)
     prints = [x for t in spec["data"] if "printed" in t["name"] for x in t["x"]]
-    assert len(prints) == len(item.numbers)
+    alone = sum(number.row in left_out(item) for number in item.numbers)
+    assert len(prints) == len(item.numbers) - (alone if papers_curves.curves_of(item) else 0)
     assert all(math.isfinite(x) for x in prints)
     figure(spec, "dark")
 
