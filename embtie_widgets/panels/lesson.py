@@ -31,6 +31,7 @@ from embtie_widgets.widgets import PlotFigure
 
 Found = str | float
 Shown = w.Widget | Callable[[], w.Widget]
+_WORKING = "Working …"
 _FAILED = "This could not be made; the message stands at the guess above."
 _WITHIN = 0.05  # how far a typed number may be off, as a share of the right one
 
@@ -84,8 +85,12 @@ class Prediction(w.VBox):
         note, inside = w.HTML(paragraphs(closed, "ep-quiet")), w.VBox()
 
         def opened() -> None:
-            note.value = paragraphs(_FAILED, "ep-quiet")
-            inside.children = [part() if callable(part) else part for part in shown]
+            note.value = paragraphs(_WORKING, "ep-quiet")
+            try:
+                inside.children = [part() if callable(part) else part for part in shown]
+            except BaseException:
+                note.value = paragraphs(_FAILED, "ep-quiet")
+                raise
             note.value = ""
 
         gate = w.VBox([style(), note, inside])

@@ -87,11 +87,27 @@ def test_a_number_goes_to_the_nearest_choice() -> None:
 
 def test_a_fault_behind_a_guess_is_raised_and_leaves_the_other_places() -> None:
     asked = guess()
-    asked.after(lambda: 1 / 0)  # type: ignore[arg-type, return-value]
+    broken = asked.after(lambda: 1 / 0)  # type: ignore[arg-type, return-value]
     other = asked.after(w.HTML("fine"))
     with pytest.raises(ZeroDivisionError):
         asked.answer = "In"
     assert "fine" in said(other)
+    assert "could not be made" in said(broken)
+
+
+def test_what_takes_a_while_says_so_and_nothing_of_a_fault() -> None:
+    seen: list[str] = []
+
+    def slow() -> w.HTML:
+        seen.append(said(place))
+        return w.HTML("the result")
+
+    asked = guess()
+    place = asked.after(slow)
+    asked.answer = "In"
+    assert "Working" in seen[0]
+    assert "could not be made" not in seen[0]
+    assert "Working" not in said(place)
 
 
 def test_words_of_a_lesson_are_text_never_markup() -> None:
