@@ -202,7 +202,9 @@ def test_the_ratio_is_that_of_the_planted_gpt2(hub: HubServer, tmp_path: Path) -
     assert found["GPT-2", "cosine with what is"].value == pytest.approx(
         np.sqrt(kept / whole), abs=1e-4
     )
-    assert found["GPT-2, per token", "mean r"].value == pytest.approx(np.mean(each), abs=1e-5)
+    assert found["GPT-2, per token", "not transmitted, r"].value == pytest.approx(
+        np.mean(each), abs=1e-5
+    )
     assert found["GPT-2", "not transmitted, r"].origin == "model"
     other = found["Pythia", "not transmitted, r"]
     assert (other.verdict, other.value) == ("missing", None)
