@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs.papers_families import family, stand_in
 from embtie_widgets.jobs.papers_ground import Ground, Lack
 from embtie_widgets.jobs.papers_pairs import Opened
@@ -45,7 +45,7 @@ def _with_family(
         opened = Opened(used, ground)
         try:
             values = measure(opened)
-        except Interrupted:
+        except Cancelled:
             raise
         except EmbtieError as error:
             lack = lack or Lack("", None, str(error))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from embtie_widgets.errors import EmbtieError, Interrupted
+from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs.catalogue_file import PRESETS, read
 from embtie_widgets.jobs.norms import frobenius
 from embtie_widgets.jobs.packaged import packaged_counts
@@ -72,7 +72,7 @@ def _number(ground: Ground, number: PaperNumber, task: Task, lack: Lack | None) 
         measure, origin = task.instead, "stand-in"
     try:
         found = measure().put(number, origin)
-    except Interrupted:
+    except Cancelled:
         raise
     except EmbtieError as error:
         return number.lacking("", None, str(error))

@@ -81,9 +81,10 @@ def open_hub(
 
 def _unasked(ref: str, revision: str | None, progress: Progress) -> tuple[Any, str]:
     """The files from the caches alone; what is not there is a fault, and nothing fetches it."""
+    written = ModelRef(ref, revision).written
     fault = EmbtieError(
-        f"'{ref}' is not whole on this machine, and the hub was not to be asked.",
-        f"Allow fetching, or bring it here with `embtie fetch {ModelRef(ref, revision).written}`.",
+        f"'{written}' is not whole on this machine, and the hub was not to be asked.",
+        f"Allow fetching, or bring it here with `embtie fetch {written}`.",
     )
     cached = _from_caches(ref, revision, fault, progress)
     if cached is None:

@@ -17,6 +17,7 @@ from embtie_widgets.requests import COMPARISONS, ModelRef, PaperTablesRequest
 from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.requests.papers import ITEMS
 from embtie_widgets.results import PaperItem, PaperNumber, PaperTables
+from embtie_widgets.sources import hub
 from tests.fresh import run_fresh
 from tests.hub_server import HubServer, hub_of
 from tests.measures.oracle import cosines
@@ -47,17 +48,17 @@ OLMO, NEO_NAME, QWEN = papers_printed.OLMO, papers_printed.NEO, papers_printed.Q
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[HubServer, Planted]]:
     """A hub with all models, and one cache for all tests that ask it."""
     home = tmp_path_factory.mktemp("papers")
-    with pytest.MonkeyPatch.context() as patch, hub_of(patch, home / "home") as hub:
+    with pytest.MonkeyPatch.context() as patch, hub_of(patch, home / "home") as server:
         patch.setenv("EMBTIE_CACHE", str(home / "cache"))
-        yield hub, plant(hub, home / "models")
+        yield server, plant(server, home / "models")
 
 
 @pytest.fixture
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
     """A hub that has nothing, and a machine that has nothing."""
     monkeypatch.setenv("EMBTIE_CACHE", str(tmp_path / "cache"))
-    with hub_of(monkeypatch, tmp_path / "home") as hub:
-        yield hub
+    with hub_of(monkeypatch, tmp_path / "home") as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -307,11 +308,11 @@ def graph_distance(x: Any, y: Any) -> float:
 def test_no_more_than_the_matrices_was_fetched(
     made: PaperTables, world: tuple[HubServer, Planted]
 ) -> None:
-    hub, planted = world
+    server, planted = world
     width = {OLMO_A: 4, OLMO_B: 4, f"{OLMO_A}@{STEP}": 4, PYTHIA: 2, NEO: 4, QWEN_A: 2, QWEN_B: 2}
     matrices = sum(m.size * width[ref] for ref, one in planted.items() for m in one.values())
     headers = 200_000
-    assert matrices <= hub.sent(".safetensors") <= matrices + headers
+    assert matrices <= server.sent(".safetensors") <= matrices + headers
     assert set(made.hashes) >= {f"{OLMO_A}: In", f"{NEO}: Tied", f"{QWEN_B}: tied"}
 
 
@@ -374,8 +375,6 @@ def test_a_model_that_was_looked_at_and_not_fetched_tells_its_files_and_exact_by
     empty: HubServer, tmp_path: Path
 ) -> None:
     plant(empty, tmp_path / "models")
-    from embtie_widgets.sources import hub
-
     hub.cost(OLMO_A)
     fetch(ModelRef(OLMO_B))
     empty.forget()
@@ -384,6 +383,23 @@ def test_a_model_that_was_looked_at_and_not_fetched_tells_its_files_and_exact_by
     assert "model-00001-of-00002.safetensors, model-00002-of-00002.safetensors" in number.missing
     assert OLMO_B not in number.missing
     assert empty.requests == []
+
+
+def test_what_came_in_part_only_is_missing_with_the_rest_of_its_bytes_and_is_brought_whole_later(
+    empty: HubServer, tmp_path: Path
+) -> None:
+    plant_olmo(empty, tmp_path / "models", 3_000, 2_990)
+    fetch(ModelRef(OLMO_B))
+    whole = 2 * 3_000 * 16 * 4
+    assert hub.cost(OLMO_A).total == whole
+    empty.faults.breaks_after = [2**16, *[0] * 4]
+    broken = run(items=("table-1",), fetch=True, stand_in=False).items["table-1"].numbers[0]
+    assert broken.verdict == "missing"
+    assert "broke" in broken.reason
+    partly = run(items=("table-1",), stand_in=False).items["table-1"].numbers[0]
+    assert partly.missing_bytes == whole - 2**16
+    found = run(items=("table-1",), fetch=True, stand_in=False).items["table-1"].numbers[0]
+    assert (found.origin, found.missing) == ("model", "")
 
 
 @pytest.mark.parametrize(
