@@ -1,7 +1,9 @@
 import json
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+import huggingface_hub.constants
 import numpy as np
 import pytest
 
@@ -20,9 +22,11 @@ from embtie_widgets.requests import (
     GeometryRequest,
     GradientFlowRequest,
     LensRequest,
+    PaperTablesRequest,
     ScalingRequest,
 )
 from embtie_widgets.requests.kinds import KINDS
+from embtie_widgets.requests.papers import ITEMS
 from embtie_widgets.results.gradient import CURVES
 from embtie_widgets.training.engine import Run
 from embtie_widgets.training.runs import RunSpec, start_of
@@ -180,6 +184,44 @@ def test_in_the_shipped_trials_every_restriction_costs_and_the_cut_update_most()
     for rank in (4, 16):
         assert 0.05 < above["backward", rank] < above["factorised", rank] < 1
     assert above["head-update", None] > 1
+
+
+_SLOW_ITEMS = ("table-5", "figure-2", "figure-6", "figure-7")
+
+
+def test_the_shipped_paper_tables_are_what_comes_without_a_download_today(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    shipped = first_result(PaperTablesRequest())
+    assert (list(shipped.items), shipped.failed) == (list(ITEMS), {})
+    quick = tuple(name for name in ITEMS if name not in _SLOW_ITEMS)
+    now = run(PaperTablesRequest(items=quick))
+    assert now.failed == {}
+    for name, item in now.items.items():
+        then = shipped.items[name]
+        assert (then.title, then.notes, then.hashes) == (item.title, item.notes, item.hashes)
+        for part in ("value", "floor"):
+            old, new = (
+                np.array([getattr(number, part) for number in one.numbers], float)
+                for one in (then, item)
+            )
+            np.testing.assert_allclose(old, new, rtol=1e-3, atol=1e-4)
+        told = [
+            [replace(number, value=None, floor=None) for number in one.numbers]
+            for one in (then, item)
+        ]
+        assert told[0] == told[1]
+
+
+def test_the_shipped_table_5_and_the_shipped_neighbours_are_the_same_numbers() -> None:
+    pair = {row["comparison"]: row for row in first_result(GeometryRequest()).summary()}
+    shipped = first_result(PaperTablesRequest()).items["table-5"]
+    for number in shipped.numbers:
+        row = pair[number.row.rpartition(": ")[2]]
+        value = row["knn" if number.column == "KNN@10" else "spectral"]
+        assert number.verdict == "stand-in"
+        assert number.value == pytest.approx(value, abs=1e-4)
 
 
 def test_it_answers_no_other_request() -> None:
