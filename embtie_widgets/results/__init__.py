@@ -6,6 +6,7 @@ from embtie_widgets.results.centering import CenteringReport, CenteringRun
 from embtie_widgets.results.checkpoints import CheckpointReport
 from embtie_widgets.results.counts import Counts
 from embtie_widgets.results.drift import Drift, DriftReport
+from embtie_widgets.results.evaluate import Evaluation
 from embtie_widgets.results.geometry import PairGeometry
 from embtie_widgets.results.gradient import FlowRun, GradientFlow, GradientSplit
 from embtie_widgets.results.lens import Lens, PairLens
@@ -28,6 +29,7 @@ __all__ = [
     "Counts",
     "Drift",
     "DriftReport",
+    "Evaluation",
     "FlowRun",
     "GradientFlow",
     "GradientSplit",
