@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs.estimate import Estimate
 from embtie_widgets.jobs.local_copies import local_refs
 from embtie_widgets.jobs.packaged import packaged_counts
@@ -69,12 +70,24 @@ def make_ratio(ground: Ground, printed: PaperItem) -> PaperItem:
 def _with_family(
     made: PaperItem, ground: Ground, refs: tuple[str, ...], numbers: list[PaperNumber]
 ) -> PaperItem:
+    """With the numbers of one more family; a model that cannot be run leaves the others theirs."""
     ref, lack = _chosen(ground, refs)
-    if lack is not None:
-        floors = _floors(ref)
-        stood = [_stood_in(n, ground) for n in numbers]
-        told = [lack.told(replace(n, floor=n.floor or floors.get(n.column))) for n in stood]
-        return replace(made, numbers=(*made.numbers, *told))
+    if lack is None:
+        try:
+            return _with_measured(made, ground, ref, numbers)
+        except Cancelled:
+            raise
+        except EmbtieError as error:
+            lack = Lack("", None, str(error))
+    floors = _floors(ref)
+    stood = (_stood_in(number, ground) for number in numbers)
+    told = [lack.told(replace(n, floor=n.floor or floors.get(n.column))) for n in stood]
+    return replace(made, numbers=(*made.numbers, *told))
+
+
+def _with_measured(
+    made: PaperItem, ground: Ground, ref: str, numbers: list[PaperNumber]
+) -> PaperItem:
     report = _measured(ground, ref)
     (one,) = report.models.values()
     found = [_found(n, one.bottleneck, "model", ref) for n in numbers]

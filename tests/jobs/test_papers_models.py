@@ -211,6 +211,17 @@ def test_the_ratio_is_that_of_the_planted_gpt2(hub: HubServer, tmp_path: Path) -
     assert other.floor == pytest.approx(np.sqrt(1 - 512 / 50_304))
 
 
+def test_a_model_that_cannot_be_run_leaves_the_others(hub: HubServer, tmp_path: Path) -> None:
+    """This one has no tokenizer, so no text can be cut for it."""
+    config = hf.GPT2Config(vocab_size=50_257, n_embd=WIDTH, n_layer=1, n_head=2, n_positions=128)
+    hub.add("openai-community/gpt2", saved(hf.GPT2LMHeadModel(config), tmp_path / "gpt2"))
+    found = by_place(made("bottleneck-ratio", fetch=True, stand_in=False))
+    number = found["GPT-2", "not transmitted, r"]
+    assert (number.verdict, number.value, number.missing) == ("missing", None, "")
+    assert "tokenizer" in number.reason
+    assert "whole model" in found["Qwen3", "not transmitted, r"].missing
+
+
 def write_bytes_tokenizer(folder: Path) -> None:
     """One whose tokens are bytes, so that any text can be cut."""
     from tokenizers import Tokenizer, models, pre_tokenizers
