@@ -90,7 +90,7 @@ def _cost(name: str, request: PaperTablesRequest) -> Estimate | None:
                 ModelRef(ref),
                 {**facts.settings, "parameters": parameters, "layers": known.layers},
             )
-        asked = _asked(*map(ModelRef, refs), _LENGTH, request.device)
+        asked = _asked(ModelRef(refs[0]), ModelRef(refs[1]), _LENGTH, request.device)
     elif request.stand_in and name == next(one for one in LENS if one in request.names):
         first(LensRequest())  # which tells how large the bundled models are
         asked = _asked(*STAND_IN, _SHORT, request.device)
