@@ -67,7 +67,6 @@ def _report(request: ParametersRequest, counted: Parameters) -> ParameterReport:
         name=_name(request, counted),
         model=counted,
         beside=suite,
-        printed=printed_tables(),
         notes=counted.notes,
         settings=request.to_dict() | {"cached": False},
     )

@@ -15,14 +15,17 @@ from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
 from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.pair import ModelPicker
-from embtie_widgets.panels.words import escape, number, table
+from embtie_widgets.panels.words import escape, paragraphs, table
 from embtie_widgets.requests.parameters import ParametersRequest, config_text
-from embtie_widgets.results import ParameterReport, Parameters, Printed
+from embtie_widgets.results import ParameterReport, Parameters
 from embtie_widgets.results.families import FamilyTable
 from embtie_widgets.widgets import PlotFigure
 
 _LARGEST_FILE = 2**20
-_VIEWS = (("Counts", "counts"), ("As printed", "printed"), ("Families", "families"))
+_VIEWS = (("Counts", "counts"), ("Families", "families"))
+_PRINTED = (
+    "What the weight-tying paper prints of these models is held against them in Paper tables."
+)
 _SCALES = (("share", "share"), ("parameters", "number"))
 
 
@@ -78,7 +81,7 @@ class ParametersPanel(Panel):
         ]
 
     def build_views(self) -> Iterable[w.Widget]:
-        """Sentence, chart, table and notes; the paper's tables; the families that are read."""
+        """Sentence, chart, table and notes; the families that are read."""
         self.headline = w.HTML().add_class("ep-headline")
         self.view = _segments(_VIEWS, "What is shown")
         self.view.observe(self.callback(self._turn), "value")
@@ -86,14 +89,13 @@ class ParametersPanel(Panel):
         self.scale.observe(self.callback(self._rescale), "value")
         self.chart = PlotFigure(templates(), chart.spec(None))
         self.caption = w.HTML().add_class("ep-caption")
-        self.numbers, self.notes, self.printed = w.HTML(), w.HTML(), w.HTML()
+        self.numbers, self.notes = w.HTML(), w.HTML()
         self.families = w.HTML().add_class("ep-families")
         drawn = card("", self.scale, self.chart, self.caption)
         self.pages = {
             "counts": w.VBox(
                 [drawn.add_class("ep-parameters"), card("Numbers", self.numbers, self.notes)]
             ),
-            "printed": w.VBox([card("As printed in the paper", self.printed)]),
             "families": w.VBox([card("Families whose files are read", self.families)]),
         }
         for page in self.pages.values():
@@ -121,7 +123,6 @@ class ParametersPanel(Panel):
         self.headline.value = _headline(result)
         self.caption.value = f"<p>{escape(chart.caption(result))}</p>"
         self.numbers.value, self.notes.value = _numbers(result), _notes(result.notes)
-        self.printed.value = _printed(result.printed)
         self.model.offer_as_tied(
             result.model.settings["status"] == "input only" or self.model.as_tied.value
         )
@@ -174,11 +175,12 @@ def _segments(options: tuple[tuple[str, str], ...], tooltip: str) -> w.ToggleBut
 
 def _numbers(result: ParameterReport) -> str:
     head = ["", "V × d", "untied", "tied", "saved", "both matrices", "their share", "body"]
-    return table(
+    shown = table(
         head,
         [[escape(name), *_cells(one)] for name, one in result.rows().items()],
         "parameters by model",
     )
+    return shown + paragraphs(_PRINTED, "ep-quiet")
 
 
 def _cells(one: Parameters) -> list[str]:
@@ -195,47 +197,8 @@ def _notes(notes: tuple[str, ...]) -> str:
     return f'<ul class="ep-notes">{items}</ul>' if items else ""
 
 
-_TABLES = {
-    "table 3": "Table 3: parameters untied, tied and saved",
-    "table 4": "Table 4: both token matrices and their share",
-}
-_POINTS = {"M": "M", "%": "points"}
-
-
-def _printed(numbers: tuple[Printed, ...]) -> str:
-    parts = [
-        "<p>From the weight-tying paper (arXiv:2603.26663), beside exact counts of the models that "
-        "it names.</p>"
-    ]
-    for name, title in _TABLES.items():
-        found = [one for one in numbers if one.table == name]
-        rows = [_printed_row(one) for one in found]
-        head = ["model", "quantity", "printed", "recomputed", "exact", "difference", _WHY]
-        if not any(one.reason for one in found):
-            head, rows = head[:-1], [row[:-1] for row in rows]
-        parts.append(f"<h4>{title}</h4>{table(head, rows, title)}")
-    return "".join(parts)
-
-
-def _printed_row(one: Printed) -> list[str]:
-    quantity = {"embedding": "both matrices"}.get(one.quantity, one.quantity)
-    parted = f"<b>{number(one.difference, 2)} {_POINTS[one.unit]}</b>"
-    return [
-        escape(one.model),
-        quantity,
-        f"{one.printed} {one.unit}",
-        f"{one.recomputed} {one.unit}",
-        f"{number(one.exact)} {one.unit}",
-        "same" if one.agrees else parted,
-        _why(escape(one.reason)),
-    ]
-
-
 def _why(text: str) -> str:
     return f'<span class="ep-why">{text}</span>'
-
-
-_WHY = _why("why")
 
 
 def _families(known: FamilyTable) -> str:

@@ -94,18 +94,16 @@ class Printed:
 @storable
 @dataclass(frozen=True)
 class ParameterReport:
-    """The parameters of a model, those of a suite beside it, and the paper's tables.
+    """The parameters of a model, and those of a suite beside it.
 
-    model     of the request
-    beside    by label, smallest first
-    printed   every number of the paper's tables 3 and 4
-    notes     what was assumed of the model
+    model   of the request
+    beside  by label, smallest first
+    notes   what was assumed of the model
     """
 
     name: str
     model: Parameters
     beside: dict[str, Parameters]
-    printed: tuple[Printed, ...]
     notes: tuple[str, ...]
     settings: dict[str, Any]
     hashes: dict[str, str] = field(default_factory=dict)
@@ -128,7 +126,6 @@ class ParameterReport:
         """All that every export carries beside the rows."""
         return {
             "model": self.model.settings,
-            "printed": [vars(number) | {"agrees": number.agrees} for number in self.printed],
             "notes": self.notes,
             "settings": self.settings,
             "hashes": self.hashes,

@@ -63,8 +63,8 @@ def test_another_model_and_another_scale_redraw_the_bars(visit: Callable[..., Vi
 
 
 def test_a_link_opens_the_tab(visit: Callable[..., Visit]) -> None:
-    one = visit(query="?embtie=1&kind=parameters&model=Qwen/Qwen3-8B&view.view=printed")
-    one.page.get_by_text("Table 4: both token matrices and their share").wait_for()
+    one = visit(query="?embtie=1&kind=parameters&model=Qwen/Qwen3-8B&view.view=families")
+    one.page.get_by_text("gpt_neox", exact=True).wait_for()
     assert one.page.get_by_label("Model", exact=True).input_value() == "Qwen/Qwen3-8B"
     one.page.get_by_role("button", name="Counts").click()
     wait_for_bars(one)
@@ -80,9 +80,9 @@ def test_the_keyboard_reaches_configuration_and_views(visit: Callable[..., Visit
     one.page.keyboard.insert_text(json.dumps(configurations()["EleutherAI/pythia-160m"]))
     one.page.keyboard.press("Tab")
     one.page.get_by_text("By its configuration, a").first.wait_for()
-    one.page.get_by_role("button", name="As printed").focus()
+    one.page.get_by_role("button", name="Families").focus()
     one.page.keyboard.press("Enter")
-    one.page.get_by_text("51.4 M divided by the nominal 70 M").wait_for()
+    one.page.get_by_text("gpt_neox", exact=True).wait_for()
     assert not one.page.locator(".ep-parameters").is_visible()
 
 
@@ -95,10 +95,6 @@ def test_it_fits_the_page_in_light_and_dark(
     assert fits(one)
     one.page.wait_for_timeout(300)
     one.page.screenshot(path=pictures / f"parameters-{scheme}-{width}.png", full_page=True)
-    one.page.get_by_role("button", name="As printed").click()
-    one.page.get_by_text("Table 3: parameters untied").wait_for()
-    assert fits(one)
-    one.page.screenshot(path=pictures / f"printed-{scheme}-{width}.png", full_page=True)
     one.page.get_by_role("button", name="Families").click()
     one.page.get_by_text("gpt_neox", exact=True).wait_for()
     assert fits(one)

@@ -130,17 +130,9 @@ def test_the_scale_changes_the_bars_and_not_the_request(panel: ParametersPanel) 
     assert panel.request == ParametersRequest()
 
 
-def test_the_papers_tables_stand_on_a_page_of_their_own(panel: ParametersPanel) -> None:
-    assert panel.pages["printed"].layout.display == "none"
-    panel.view.value = "printed"
-    assert panel.pages["counts"].layout.display == "none"
-    assert panel.pages["printed"].layout.display == ""
-    third, fourth = (rows(table) for table in panel.printed.value.split("<table")[1:])
-    assert (len(third), len(fourth)) == (15, 10)
-    assert {row[5] for row in third} == {"same"}
-    differing = [row for row in fourth if row[5] != "same"]
-    assert len(differing) == 8
-    assert all('ep-why">' in row[6] and len(row[6]) > 60 for row in differing)
+def test_what_is_printed_of_these_models_is_one_tab_away(panel: ParametersPanel) -> None:
+    assert "held against them in Paper tables" in panel.numbers.value
+    assert list(panel.pages) == ["counts", "families"]
 
 
 def test_the_families_are_listed_once_their_page_is_opened(panel: ParametersPanel) -> None:
@@ -176,18 +168,17 @@ def test_files_hold_numbers_and_settings(
     assert frame["untied"][1] == 70_426_624
     settings = json.loads(data.decode().splitlines()[0].removeprefix("# "))
     assert settings["request"]["kind"] == "parameters"
-    assert len(settings["printed"]) == 25
     assert b"embtie-settings" in saved(panel, "HTML", monkeypatch)[1]
 
 
 def test_a_link_opens_model_and_view(panel: ParametersPanel, runner: Direct) -> None:
     panel.model.value = ModelRef("Qwen/Qwen3-8B")
-    panel.view.value = "printed"
+    panel.view.value = "families"
     open_page(panel, "")
     other = ParametersPanel(parts={"runner": runner})
     open_page(other, panel.link.page.query)
     assert other.request == panel.request
-    assert other.view.value == "printed"
+    assert other.view.value == "families"
 
 
 def test_the_code_runs_without_the_page(panel: ParametersPanel) -> None:

@@ -37,7 +37,7 @@ def test_a_pair_prints_one_line_a_comparison() -> None:
 def test_parameters_print_the_numbers() -> None:
     numbers = "untied 10,000, tied 8,000, tying saves 2,000; both matrices are 40.0% of the untied"
     assert repr(COUNTED) == f"Parameters('a/b', {numbers} form)"
-    report = ParameterReport("a/b", COUNTED, {"x": COUNTED, "y": COUNTED}, (), (), {})
+    report = ParameterReport("a/b", COUNTED, {"x": COUNTED, "y": COUNTED}, (), {})
     assert repr(report) == f"ParameterReport('a/b', {numbers} form; 2 models beside it)"
 
 
