@@ -15,7 +15,7 @@ from embtie_widgets.results.papers import PaperItem, PaperNumber
 
 _FULL = 0.5  # share of its places above which a table is a full one
 _ALIKE = 5.0  # blocks whose largest numbers are within this factor share an axis
-_UNLIKE = 30.0  # numbers so many times apart are stretched
+_UNLIKE = 100.0  # numbers so many times apart are stretched
 
 
 @dataclass(frozen=True)

@@ -96,4 +96,4 @@ def missing(items: Iterable[PaperItem]) -> str:
     if not rows:
         return ""
     shown = table(["", "size", "for"], rows, "what is not on this machine")
-    return f'<div class="ep-lacking">{shown}</div><p class="ep-quiet">{_FETCH}</p>'
+    return f'<div class="ep-tall ep-lacking">{shown}</div><p class="ep-quiet">{_FETCH}</p>'
