@@ -109,7 +109,7 @@ class Reader(TemplateLM):
         runs, starts = [], []
         for _, context, continuation in requests:
             whole = [*context, *continuation]
-            kept = whole[-self._most :]
+            kept = whole[-self._most - 1 :]  # the last one is predicted, not read
             self.cut += len(whole) > len(kept)
             runs.append(kept)
             starts.append(max(1, len(kept) - len(continuation)))

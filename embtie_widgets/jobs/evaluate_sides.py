@@ -11,7 +11,9 @@ from embtie_widgets.requests import ModelRef
 from embtie_widgets.requests.evaluate import EvaluateRequest
 from embtie_widgets.sources.models import OpenModel, model_hash, sizes_of
 from embtie_widgets.sources.passages import habit
+from embtie_widgets.sources.reading import local_path
 from embtie_widgets.sources.tokenizing import ModelTokenizer, tokenizer_of
+from embtie_widgets.training.run_store import MANIFEST
 
 SIDES = ("A", "B")
 
@@ -47,7 +49,19 @@ def prepare(request: EvaluateRequest, progress: Progress) -> list[Side]:
     return [_side(getattr(request, name.lower()), name, progress) for name in SIDES]
 
 
+def _refuse_bare_runs(ref: ModelRef) -> None:
+    """A run that is still growing, or was only recorded, has matrices and no whole model."""
+    folder = local_path(ref.ref)
+    if (folder / MANIFEST).is_file() and not (folder / "config.json").is_file():
+        raise EmbtieError(
+            f"'{folder.name}' is a run that holds numbers and matrices, not the whole model.",
+            "A run that embtie trains holds its model once it is done. Of one that was recorded, "
+            "save the model too (trainer.save_model) and name that folder.",
+        )
+
+
 def _side(ref: ModelRef, name: str, progress: Progress) -> Side:
+    _refuse_bare_runs(ref)
     sizes = sizes_of(ref, progress)
     lens_cost.saw(ref, sizes)
     try:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from embtie_widgets.measures.logits import in_blocks
-from embtie_widgets.measures.states import Block, Ids, states_of
+from embtie_widgets.measures.states import Block, Ids, check_pieces, states_of
 from embtie_widgets.progress import Progress, silent
 
 Vector = np.ndarray[Any, np.dtype[Any]]
@@ -24,14 +24,18 @@ def log_likelihoods(
     most 0; and whether each is the likeliest at its place, (n - start,) booleans.
 
     A token is predicted from all that stand before it in its run; a start is at least 1, since
-    nothing says what the first token would be.  Logits as the model computes them, the rest in
-    float32.  Several runs go through the model together.
+    nothing says what the first token would be.  A run may have one token more than the model takes.
+    Logits as the model computes them, the rest in float32.  Several runs go through the model
+    together.
     """
-    read = [np.asarray(run, np.int64) for run in runs]
-    nats = [np.zeros(len(run) - start) for run, start in zip(read, starts, strict=True)]
+    whole = [np.asarray(run, np.int64) for run in runs]
+    check_pieces(model, [run[-1:] for run in whole])
+    # Nothing is asked of what stands behind the last token, so that it is not read.
+    read = [run[:-1] for run in whole]
+    nats = [np.zeros(len(run) - start) for run, start in zip(whole, starts, strict=True)]
     top = [np.zeros(len(each), bool) for each in nats]
     for block in states_of(model, read, tokens_at_once=_at_once(model), progress=progress):
-        _take(block, read, np.asarray(starts), nats, top)
+        _take(block, whole, np.asarray(starts), nats, top)
     return nats, top
 
 
@@ -47,10 +51,8 @@ def _take(
     block: Block, runs: list[Ids], starts: Vector, nats: list[Vector], top: list[Vector]
 ) -> None:
     """What the positions of a block say of the tokens behind them."""
-    lengths = np.array([len(run) for run in runs])
     behind = block.place + 1
-    counts = (behind >= starts[block.piece]) & (behind < lengths[block.piece])
-    where = np.flatnonzero(counts)
+    where = np.flatnonzero(behind >= starts[block.piece])
     if not len(where):
         return
     pieces, places = block.piece[where], behind[where]

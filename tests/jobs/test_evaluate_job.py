@@ -1,31 +1,36 @@
 """Evaluations end to end on small models: against plain loops, offline, stopped, kept."""
 
 import json
-import os
-import socket
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import lm_eval
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from lm_eval.api.instance import Instance
+from lm_eval.models.huggingface import HFLM
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs import evaluate as job
 from embtie_widgets.jobs import evaluate_choices
 from embtie_widgets.jobs.evaluate_cost import estimate_evaluate
-from embtie_widgets.jobs.run import run
+from embtie_widgets.jobs.evaluate_harness import Reader
+from embtie_widgets.jobs.evaluate_sides import opening
+from embtie_widgets.jobs.first import first_result
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.requests.code import to_code
 from embtie_widgets.requests.evaluate import EvaluateRequest
+from embtie_widgets.requests.reading import to_json
 from embtie_widgets.results.storage import from_bytes, to_bytes
-from embtie_widgets.sources.models import let_go
+from embtie_widgets.sources.models import let_go, open_model
 from embtie_widgets.sources.own_task import line_ends
 from embtie_widgets.sources.prose import read_prose
 from embtie_widgets.sources.tokenizing import tokenizer_of
-from tests.jobs.lens_models import WORDS, words, write_model
+from embtie_widgets.training.run_store import RunStore
+from tests.fresh import run_fresh
+from tests.jobs.lens_models import WORDS, words, write_model, write_tokenizer
 from tests.jobs.trainings import Ear
 
 
@@ -182,20 +187,26 @@ def test_each_task_is_worded_as_the_harness_words_it(
     assert (items.contexts[0], items.choices[0], int(items.gold[0])) == (context, choices, gold)
 
 
-def test_nothing_leaves_the_machine_and_nothing_is_written(request_, tmp_path, monkeypatch):
-    monkeypatch.setenv("EMBTIE_CACHE", "off")
-    for name in ("HF_HOME", "HF_DATASETS_CACHE", "LM_HARNESS_CACHE_PATH", "HOME"):
-        monkeypatch.setenv(name, str(tmp_path / "home"))
-
-    def refused(*_: object) -> None:
-        raise AssertionError("the network was asked")
-
-    monkeypatch.setattr(socket.socket, "connect", refused)
-    before = sorted(tmp_path.rglob("*"))
-    harness = sorted(path for path in os.listdir(os.path.dirname(lm_eval.__file__)))
-    job.run_evaluate(request_)
-    assert sorted(tmp_path.rglob("*")) == before
-    assert sorted(os.listdir(os.path.dirname(lm_eval.__file__))) == harness
+def test_nothing_leaves_the_machine_and_nothing_is_written(request_, tmp_path):
+    """In a Python of its own: libraries read where their caches are when they are loaded."""
+    home = tmp_path / "home"
+    home.mkdir()
+    code = f"""
+import os, socket
+os.environ["HOME"] = {str(home)!r}
+os.environ["EMBTIE_CACHE"] = "off"
+for name in ("HF_HOME", "HF_DATASETS_CACHE", "XDG_CACHE_HOME", "LM_HARNESS_CACHE_PATH"):
+    os.environ.pop(name, None)
+def refused(*_):
+    raise AssertionError("the network was asked")
+socket.socket.connect = socket.getaddrinfo = refused
+import embtie_widgets as ew
+found = ew.run({to_json(request_)!r})
+assert set(found.scores) == {{"perplexity", "piqa"}}, found.failed
+"""
+    before = sorted(path for path in tmp_path.rglob("*"))
+    run_fresh(code)
+    assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
 def test_what_was_asked_before_is_not_asked_again(request_, monkeypatch):
@@ -244,8 +255,6 @@ def test_without_the_harness_a_perplexity_works_and_the_rest_says_what_to_instal
 
 def test_models_that_cut_differently_are_not_compared_by_token(request_, tmp_path):
     other = ModelRef(write_model(tmp_path / "c", True, 2, tokenizer=False, bos_token_id=1))
-    from tests.jobs.lens_models import write_tokenizer
-
     write_tokenizer(tmp_path / "c", list(reversed(WORDS)))
     nano = replace(request_, a=ModelRef("nano-tied"), b=other, tasks=("perplexity",))
     found = job.run_evaluate(nano)
@@ -263,9 +272,52 @@ def test_the_result_is_kept_whole_and_the_request_is_code(request_):
     assert estimate_evaluate(request_).seconds > 0
 
 
-def test_a_finished_training_is_a_model_and_a_recorded_run_is_none(request_, tmp_path):
-    run_folder = tmp_path / "run"
-    run_folder.mkdir()
-    (run_folder / "manifest.json").write_text(json.dumps({"format": 1, "name": "x"}))
-    with pytest.raises(EmbtieError):
-        run(replace(request_, a=ModelRef(str(run_folder)), tasks=("perplexity",)))
+def test_a_finished_training_is_a_model_and_a_growing_run_is_none(request_, tmp_path):
+    store = RunStore.create(tmp_path / "run", name="run", tied=True, of=3)
+    asked = replace(request_, a=ModelRef(str(store.folder)), tasks=("perplexity",))
+    with pytest.raises(EmbtieError, match="not the whole model") as refused:
+        job.run_evaluate(asked)
+    assert str(tmp_path) not in refused.value.message
+    for file in Path(request_.a.ref).iterdir():  # what a training leaves in the end
+        shutil.copy(file, store.folder)
+    assert job.run_evaluate(asked).models["A"]["name"] == "run"
+
+
+def test_our_reading_is_that_of_the_harness_itself(request_):
+    """Contexts that end in a space, empty ones, and ones longer than the model takes included."""
+    ref = request_.a
+    opened, tokenizer = open_model(ref), tokenizer_of(ref)
+    reader = Reader(opened.model, tokenizer, opening(opened, tokenizer), "", lambda *_: None)
+    theirs = HFLM(
+        pretrained=whole(ref),
+        tokenizer=PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer.tokenizer, bos_token=WORDS[0], eos_token=WORDS[0]
+        ),
+        batch_size=3,
+        device="cpu",
+        max_length=reader._most,
+    )
+    pairs = [
+        ("w1 w2 w3", " w4"),
+        ("w1 w2 ", "w4 w5"),
+        ("", "w3 w2"),
+        (words(200).replace("\n", " "), " w1 w2"),
+    ]
+    asked = [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(pairs)]
+    known = theirs.loglikelihood(asked, disable_tqdm=True)
+    for ours, (nats, top) in zip(reader.loglikelihood(asked), known, strict=True):
+        assert ours[0] == pytest.approx(nats, rel=1e-4)
+        assert ours[1] == top
+    assert reader.cut == (1 if reader._most < 200 else 0)
+
+
+def test_what_ships_is_what_the_bundled_twins_give_today():
+    shipped, now = first_result(EvaluateRequest()), job.run_evaluate(EvaluateRequest())
+    assert (shipped.hashes, shipped.notes, shipped.models) == (now.hashes, now.notes, now.models)
+    for task, by_side in now.scores.items():
+        for side, scores in by_side.items():
+            for metric, score in scores.items():
+                then = shipped.scores[task][side][metric]
+                assert then.value == pytest.approx(score.value, rel=1e-4)
+                assert then.items == score.items
+    assert shipped.items["line-end"].contexts == now.items["line-end"].contexts
