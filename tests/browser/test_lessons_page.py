@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator
 from embtie_widgets.app.lessons import folder
 from tests.browser import reading
 from tests.browser.servers import voila
-from tests.browser.visit import Visit
+from tests.browser.visit import PATIENCE, Visit
 
 pytestmark = pytest.mark.browser
 CHAPTERS = sorted(path.stem for path in folder().glob("0*.ipynb"))
@@ -107,7 +107,7 @@ def test_an_experiment_runs_in_the_page_and_what_it_gives_is_held_against_the_gu
     guess.get_by_role("button").click()
     experiment = one.page.locator(".ep-experiment")
     experiment.get_by_role("button", name="Run").click()
-    one.page.get_by_text("As you thought: hardly at all").wait_for()
+    one.page.get_by_text("As you thought: hardly at all").wait_for(timeout=5 * PATIENCE)
     one.wait_for_figure()
     assert "Computed" in experiment.inner_text()
     assert reading.faint_texts(one) == {}
