@@ -79,8 +79,8 @@ def _trace(
 
 def _layout(x: Column, y: Column, view: Sequence[float]) -> dict[str, Any]:
     axes: dict[str, dict[str, Any]] = {
-        "xaxis": {"title": {"text": plain(x.label)}},
-        "yaxis": {"title": {"text": plain(y.label)}},
+        "xaxis": {"title": {"text": plain(x.label)}, "zeroline": False},
+        "yaxis": {"title": {"text": plain(y.label)}, "zeroline": False},
     }
     if len(view) == 4:
         axes["xaxis"]["range"], axes["yaxis"]["range"] = list(view[:2]), list(view[2:])
@@ -105,5 +105,12 @@ def _line(axis: str, value: float, label: str, style: str) -> dict[str, Any]:
         f"{other}1": 1,
         f"{other}ref": "paper",
         "line": {"dash": style, "width": 1.2, "color": mark_of("").color},
-        "label": {"text": plain(label), "textposition": "end"},
+        "label": {
+            "text": plain(label),
+            "textposition": "end",
+            "textangle": 0,
+            "font": {"size": 11},
+            "yanchor": "bottom",
+            "xanchor": "left" if axis == "x" else "right",
+        },
     }

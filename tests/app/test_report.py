@@ -8,6 +8,7 @@ from typing import Any
 
 import nbclient
 import nbformat
+import papermill
 import pytest
 
 import embtie_widgets as ew
@@ -120,7 +121,6 @@ def test_the_notebook_makes_the_report_of_its_parameters(tool: str, tmp_path: Pa
     given = {"request": str(tmp_path / "request.json"), "output": str(tmp_path / "r.html")}
     source = notebook("report.ipynb")
     if tool == "papermill":
-        papermill = pytest.importorskip("papermill")
         papermill.execute_notebook(
             str(source), str(tmp_path / "done.ipynb"), parameters=given, progress_bar=False
         )
