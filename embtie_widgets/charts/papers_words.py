@@ -3,7 +3,7 @@ command line."""
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,7 +185,7 @@ def _reasons(item: PaperItem) -> list[str]:
     return list(dict.fromkeys(number.reason for number in item.numbers if number.reason))
 
 
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     wide = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     to_the_right = (2, 3, 4)
     return [

@@ -13,6 +13,7 @@ from embtie_widgets.requests import PaperTablesRequest, read_request
 from embtie_widgets.requests.link import Link, decode, encode
 from embtie_widgets.results.papers import PaperTables
 from tests import sample_papers as sample
+from tests.fresh import run_fresh
 from tests.panels.fake_jobs import FakeRunner, parts
 from tests.panels.test_exports_and_links import saved
 
@@ -167,3 +168,11 @@ def test_an_item_of_which_nothing_was_read_says_so(panel: PaperTablesPanel) -> N
     assert "50,304" in panel.facts.value
     panel.menu.value = "table-7"
     assert "Nothing was computed for it" in panel.facts.value
+
+
+def test_what_ships_is_shown_without_torch() -> None:
+    code = (
+        "import embtie_widgets as ew; panel = ew.PaperTablesPanel();"
+        "assert len(panel.result.items) == 24; assert 'Table 1' in panel.about.value"
+    )
+    run_fresh(code, "torch", "transformers", "pandas")
