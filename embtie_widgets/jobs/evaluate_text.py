@@ -95,7 +95,7 @@ class TextTask:
     def items(self, answers: dict[str, Answers]) -> TaskItems:
         """The passages, and the nats of each by side."""
         passages = self.prose.passages
-        scores = {
+        scores: dict[str, tuple[tuple[float, ...], ...]] = {
             side: tuple((float(value),) for value in one["nats"]) for side, one in answers.items()
         }
         return TaskItems(passages, (), np.full(len(passages), -1), {}, scores)

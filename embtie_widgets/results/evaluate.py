@@ -76,7 +76,9 @@ class TaskItems:
     def bits(self, model: str) -> Vector:
         """(items,) of a text: bits that each passage takes by byte, at least 0."""
         sizes = [max(1, len(passage.encode())) for passage in self.contexts]
-        return -np.array([one[0] for one in self.scores[model]]) / np.log(2) / sizes
+        nats = np.array([one[0] for one in self.scores[model]])
+        found: Vector = -nats / np.log(2) / sizes
+        return found
 
 
 @storable

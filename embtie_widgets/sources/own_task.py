@@ -30,9 +30,9 @@ def line_ends() -> TaskItemsFile:
         others = [j for j in asked if abs(i - j) > _FAR and _are_alike(end, cut[j][1])]
         wrong = [cut[j][1] for j in draw.sample(others, CHOICES - 1)]
         gold = draw.randrange(CHOICES)
+        choices = [*wrong[:gold], end, *wrong[gold:]]
         context = "\n".join([*lines[i - BEFORE : i], begun])
-        docs.append({"context": context, "choices": [*wrong[:gold], end, *wrong[gold:]]})
-        docs[-1]["gold"] = gold
+        docs.append({"context": context, "choices": choices, "gold": gold})
     return of_docs(OWN_TASK, docs, "the bundled sample, held out")
 
 

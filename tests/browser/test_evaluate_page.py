@@ -27,7 +27,7 @@ def opened(visit: Open, **how: object) -> Visit:
 
 def test_a_row_of_the_table_opens_its_item(visit: Open) -> None:
     one = opened(visit)
-    one.page.locator(".embtie-panel tbody tr", has_text="7. ").first.click()
+    one.page.locator(".ep-items tr[data-id='6'] td").nth(1).click()
     one.page.locator(CARD, has_text="Item 7 of 20").wait_for()
     card = one.page.locator(CARD).inner_text()
     assert "✓ right" in card
