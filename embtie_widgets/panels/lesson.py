@@ -12,7 +12,7 @@ Without a page, `guess.answer = "Out"` makes the guess, and `exercise.answer = 0
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import ipywidgets as w
 
@@ -30,7 +30,7 @@ from embtie_widgets.requests.kinds import KINDS
 from embtie_widgets.widgets import PlotFigure
 
 Found = str | float
-Shown = w.Widget | Callable[[], w.Widget]
+Shown: TypeAlias = "w.Widget | Callable[[], w.Widget]"
 _WORKING = "Working …"
 _FAILED = "This could not be made; the message stands at the guess above."
 _WITHIN = 0.05  # how far a typed number may be off, as a share of the right one
@@ -133,7 +133,8 @@ class Prediction(w.VBox):
                 f"{found:g} cannot be held against choices without numbers.",
                 "Give the choices as a table from each to its number.",
             )
-        return min(self._numbers, key=lambda choice: abs(self._numbers[choice] - found))
+        near: str = min(self._numbers, key=lambda choice: abs(self._numbers[choice] - found))
+        return near
 
     def _verdict(self, answer: Found | Callable[[], Found], why: str) -> w.Widget:
         found = self._named(answer() if callable(answer) else answer)
