@@ -179,7 +179,8 @@ def test_the_ratio_is_that_of_the_planted_gpt2(hub: HubServer, tmp_path: Path) -
     write_bytes_tokenizer(folder)
     hub.add("openai-community/gpt2", folder)
     found = by_place(made("bottleneck-ratio", fetch=True, stand_in=False))
-    measured = ew.run(BottleneckRequest(model="openai-community/gpt2")).models
+    request = BottleneckRequest(model="openai-community/gpt2", gram=2, steps_at=(1.0,))
+    measured = ew.run(request).models
     (one,) = (known.bottleneck for known in measured.values())
     head = model.get_output_embeddings().weight.detach().double().numpy()
     basis, _ = np.linalg.qr(head)
