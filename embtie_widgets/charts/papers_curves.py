@@ -86,8 +86,10 @@ def _x(point: re.Match[str]) -> float:
 def _pair(column: str, points: list[tuple[float, PaperNumber]], place: int) -> list[_Trace]:
     mark = mark_by(column)
     printed = [(x, printed_value(number), number) for x, number in points]
-    ours = [(x, n.value, n) for x, n in points if n.value is not None]
-    standing = any(number.verdict == "stand-in" for _, _, number in ours)
+    here = any(number.value is not None for _, number in points)
+    # Points without a value stay, so that no line goes across them.
+    ours = [(x, number.value, number) for x, number in points] if here else []
+    standing = any(number.verdict == "stand-in" for _, number in points)
     return [
         _curve(f"{column}, printed", printed, place, mark, printed=True),
         _curve(f"{column}, {'stand-in' if standing else 'here'}", ours, place, mark, printed=False),

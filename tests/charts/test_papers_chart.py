@@ -181,6 +181,17 @@ def test_curves_of_one_role_have_a_chart_each() -> None:
     assert next(t["name"] for t in spec["data"] if t["xaxis"] == "x2") == "input, printed"
 
 
+def test_no_line_goes_across_points_that_are_not_here() -> None:
+    known = {"input": 0.7, "layer 2": 0.2}
+    numbers = [PaperNumber(row, "untied", "1.0") for row in ("input", "layer 1", "layer 2")]
+    made = [n.found(known[n.row], "stand-in", "") if n.row in known else n for n in numbers]
+    _, ours = chart.spec(PaperItem("figure-2", "tying", "", tuple(made)))["data"]
+    assert ours["y"] == [0.7, None, 0.2]
+    assert not ours.get("connectgaps")
+    _, nothing = chart.spec(PaperItem("figure-2", "tying", "", tuple(numbers)))["data"]
+    assert nothing["mode"] == "none"
+
+
 def test_a_row_that_is_no_point_is_said_to_be_in_the_table_alone(result: PaperTables) -> None:
     item = result.items["figure-2"]
     more = PaperNumber("embedding, in the text", "untied", "7.0")
