@@ -21,7 +21,12 @@ RUN_ELSEWHERE = {
     "CONTRIBUTING.md": "tests/guide/test_contributing.py",
     "cluster.md": "tests/jobs/test_cluster_local.py",
 }
-KNOWN_PLACES = ("https://arxiv.org/abs/", "https://huggingface.co/", "https://github.com/")
+KNOWN_PLACES = (
+    "https://arxiv.org/abs/",
+    "https://github.com/",
+    "https://huggingface.co/",
+    "https://papermill.readthedocs.io",
+)
 
 
 def tracked(*endings: str) -> list[Path]:
