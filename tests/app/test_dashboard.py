@@ -52,6 +52,7 @@ def test_the_dashboard_has_a_tab_for_each_panel_that_works() -> None:
         "Context staircase",
         "Signatures in text",
         "Paper tables",
+        "Evaluate",
         "Parameters",
         "Checkpoints",
     ]
