@@ -83,6 +83,8 @@ def test_a_chapter_can_be_read_without_a_kernel(chapter: str) -> None:
     book = nbformat.read(FOLDER / f"{chapter}.ipynb", as_version=4)
     shown = pictured(book)
     assert shown
+    for cell in cells(chapter, "markdown"):  # folded: a guess comes before its picture
+        assert ("](images/" in cell.source) == cell.source.startswith("<details>")
     assert set(shown) == {
         name for cell in cells(chapter, "markdown") for name in IMAGE.findall(cell.source)
     }
