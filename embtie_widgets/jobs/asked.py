@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.jobs.report import MOST_BYTES, Saved, read_report
+from embtie_widgets.jobs.report import MARK, MOST_BYTES, Saved, read_report
 from embtie_widgets.requests.link import decode
 from embtie_widgets.requests.reading import read_request
 
 _LINK = ("embtie=", "kind=")
-_ARCHIVE = b"PK"
+_ARCHIVE, _LISTED = b"PK", f'"{MARK}"'.encode()
+_BEGIN = 64
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ def asked_in(source: Any) -> Asked:
     if all(part in text for part in _LINK):
         return _of_link(text)
     data = _begin_of(Path(text))
-    if data.startswith(_ARCHIVE):
+    if data.startswith(_ARCHIVE) or _LISTED in data:
         return _of_report(Path(text))
     return Asked((Saved(read_request(Path(text))),))
 
@@ -61,6 +62,6 @@ def _begin_of(path: Path) -> bytes:
     """The first bytes of a file; none where it cannot be read, which its reader will tell."""
     try:
         with path.open("rb") as file:
-            return file.read(len(_ARCHIVE))
+            return file.read(_BEGIN)
     except OSError:
         return b""

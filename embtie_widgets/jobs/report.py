@@ -10,6 +10,7 @@ import io
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,9 +27,20 @@ from embtie_widgets.results.foreign import from_foreign_bytes
 from embtie_widgets.results.storage import to_bytes
 
 MOST_BYTES = 2**26
+_DAMAGED = (  # what the readers of a zip raise where it is not whole
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+_PACKED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _MOST_OF_RESULT, _MOST_IN_ALL, _MOST_OF_JSON = 2**27, 2**28, 2**23
 _MOST_PANELS, _MOST_TOKENS, _LONGEST_VIEW = 40, 1_000_000, 4_000
-_VERSION, _MARK, _JSON, _RESULT = 1, "embtie-report", "report.json", "result.npz"
+MARK = "embtie-report"  # what its list begins with
+_VERSION, _JSON, _RESULT = 1, "report.json", "result.npz"
 _WORD = re.compile(r"[0-9a-zA-Z.:+\-]{1,40}")
 _HINT = "Save the report again where it came from."
 
@@ -85,7 +97,7 @@ def report_zip(panels: Sequence[Saved], front: str, page: str, made: str) -> byt
 
     stored = {one.request.kind: _stored(one.result) for one in panels}
     about = {
-        _MARK: _VERSION,
+        MARK: _VERSION,
         "embtie": __version__,
         "made": made,
         "front": front,
@@ -118,7 +130,7 @@ def read_report(data: bytes) -> Opened:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _opened(_parsed(_read(archive, _JSON, _MOST_OF_JSON)), archive)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError, ValueError):
+    except _DAMAGED:
         raise EmbtieError("The file is no whole zip archive.", _HINT) from None
 
 
@@ -153,6 +165,8 @@ def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     """One entry, of at most so many bytes, whatever the archive claims."""
     if archive.namelist().count(name) != 1:
         raise EmbtieError(f"There is no {short(name)} in it, so this is no report.", _HINT)
+    if archive.getinfo(name).compress_type not in _PACKED:
+        raise EmbtieError(f"{short(name)} in it is packed in another way than ours.", _HINT)
     with archive.open(name) as entry:
         data = entry.read(most + 1)
     if len(data) > most:
@@ -165,9 +179,9 @@ def _parsed(data: bytes) -> dict[str, Any]:
         about = json.loads(data)
     except (ValueError, RecursionError):
         about = None
-    if len(data) > _MOST_OF_JSON or not isinstance(about, dict) or _MARK not in about:
+    if len(data) > _MOST_OF_JSON or not isinstance(about, dict) or MARK not in about:
         raise EmbtieError("The file is no report of embtie.", _HINT)
-    version = about[_MARK]
+    version = about[MARK]
     if type(version) is not int or not 1 <= version <= _VERSION:
         raise EmbtieError(
             f"The report is of version {short(version)}; this embtie reads up to {_VERSION}.",

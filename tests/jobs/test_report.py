@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import random
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -191,6 +192,28 @@ def test_a_missing_or_doubled_entry_is_told(archive: bytes) -> None:
             read_report(changed(archive, name, lambda _: None))
 
 
+def test_a_damaged_file_is_told_wherever_the_damage_is(archive: bytes) -> None:
+    draw, refused = random.Random(0), 0
+    for _ in range(150):
+        data = bytearray(archive)
+        for place in draw.sample(range(len(data)), 20):
+            data[place] ^= 1 << draw.randrange(8)
+        try:
+            read_report(bytes(data[: draw.choice([len(data), draw.randrange(len(data))])]))
+        except EmbtieError:
+            refused += 1
+    assert refused > 100
+
+
+@pytest.mark.parametrize("way", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_what_is_packed_in_another_way_is_refused(archive: bytes, way: int) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", way) as zipped:
+        zipped.writestr("report.json", changed_json(archive))
+    with pytest.raises(EmbtieError, match="packed in another way"):
+        read_report(file.getvalue())
+
+
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"{", b"{}", b"\x00" * 50, b'{"a": [' * 9999])
 def test_what_is_no_report_is_one_sentence(data: bytes) -> None:
     with pytest.raises(EmbtieError, match=r"no whole zip|no report"):
@@ -207,10 +230,12 @@ def test_a_request_is_asked_for_in_every_form(archive: bytes, tmp_path: Path) ->
     for form in (query, f"?{query}", f"https://a.b/c.d?{query}"):
         (one,) = asked_in(form).panels
         assert (one.request, one.tokens, one.view) == (request, {3, 5}, {"x": "count"})
-    asked = asked_in(tmp_path / "r.zip")
-    assert [one.request for one in asked.panels] == [STEPS, ALIGN]
-    assert (asked.front, asked.panels[1].result) == (1, None)
-    assert len(asked.panels[1].tokens) == 100
+    (tmp_path / "list.json").write_bytes(changed_json(archive))
+    for name, seed in (("r.zip", 0), ("list.json", 3)):  # of the list alone what was asked for
+        asked = asked_in(tmp_path / name)
+        assert [one.request for one in asked.panels] == [STEPS, AlignRequest(seed=seed)]
+        assert (asked.front, asked.panels[1].result) == (1, None)
+        assert len(asked.panels[1].tokens) == 100
     for wrong in ("nothing.zip", "nothing.json", "embtie=x&kind=y", 5):
         with pytest.raises(EmbtieError):
             asked_in(wrong)

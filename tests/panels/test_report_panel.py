@@ -177,6 +177,15 @@ def test_a_preview_or_a_stale_result_is_called_so() -> None:
     assert "of other settings" in other.outdated.value
 
 
+def test_a_preview_comes_back_as_one() -> None:
+    asked, quick = AlignRequest(), AlignRequest(holdout=0.1)
+    panel = AlignmentPanel(parts=parts(FakeRunner(), Cost(60.0)))
+    panel.open_saved(Saved(asked, quick, asked, first_result(AlignRequest())), "From a file.")
+    assert panel.state.previewing
+    assert "From a file. Preview:" in panel.outdated.value
+    assert state_of(panel).preview_of == asked
+
+
 def test_a_panel_without_a_result_is_opened_like_a_link() -> None:
     runner = FakeRunner()
     panel = AlignmentPanel(parts=parts(runner, Cost(60.0)))
