@@ -14,7 +14,7 @@ INDEX = "index.ipynb"
 _LISTS = (TornadoVoilaTreeHandler, VoilaContentsHandler)
 
 
-class LessonServer(Voila):  # type: ignore[misc]  # Voila carries no types
+class LessonServer(Voila):
     """Voila over the folder of lessons: its lists of files give way to the page of chapters."""
 
     def init_handlers(self) -> list[Any]:

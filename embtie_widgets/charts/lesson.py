@@ -218,7 +218,8 @@ def _floor_legend(places: Mapping[str, float]) -> list[dict[str, Any]]:
 
 
 def _outline(heights: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.concatenate([[0.0], np.repeat(heights, 2), [0.0]])
+    outline: np.ndarray[Any, Any] = np.concatenate([[0.0], np.repeat(heights, 2), [0.0]])
+    return outline
 
 
 def _rounded(values: Sequence[float]) -> list[str]:
