@@ -138,7 +138,9 @@ def asked(given: TaskItemsFile, reader: Reader, limit: int, shots: int, seed: in
     with _kept_in(reader):
         # Examples are drawn from all items; without any, no more are prepared than are asked.
         most = limit if limit and not shots else len(given.docs)
-        task = _made(given.task, given.docs[:most])
+        # Only here would it ask for a data set; others may be reading one meanwhile.
+        with replaced(harness_task.datasets, "load_dataset", _refused):
+            task = _made(given.task, given.docs[:most])
         task.set_config(key="num_fewshot", value=shots)
         task.set_fewshot_seed(seed=seed)
         found = evaluate(
@@ -226,7 +228,7 @@ def _cut_notes(count: int) -> list[str]:
 
 @contextmanager
 def _kept_in(reader: Reader) -> Iterator[None]:
-    """The harness without bars, logs and downloads; its bars tell our progress, which may stop."""
+    """The harness without bars and logs; its bars tell our progress, which may stop the work."""
     logger = logging.getLogger("lm_eval")
     level = logger.level
     with ExitStack() as stack:
@@ -237,7 +239,6 @@ def _kept_in(reader: Reader) -> Iterator[None]:
             stack.callback(datasets.enable_progress_bars)
         bar = told(lambda _, done, total: reader.tell(0, 1), "")
         stack.enter_context(replaced(harness_task, "tqdm", bar))
-        stack.enter_context(replaced(datasets, "load_dataset", _refused))
         yield
 
 
