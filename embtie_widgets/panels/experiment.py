@@ -16,7 +16,6 @@ import ipywidgets as w
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.panels.fields import card
 from embtie_widgets.panels.frame import Panel
-from embtie_widgets.panels.notice import Notice
 from embtie_widgets.panels.style import style
 from embtie_widgets.panels.words import paragraphs
 from embtie_widgets.requests import Request
@@ -77,14 +76,15 @@ class Experiment(Panel):
 
     def then(self, make: Callable[[Any], "w.Widget | str"]) -> w.VBox:
         """A place for what is made of the whole result, text or a widget, once it is there."""
-        notice, inside = Notice(), w.VBox([w.HTML(paragraphs(_WAITING, "ep-quiet"))])
-        place = w.VBox([style(), notice, inside])
+        note, inside = w.HTML(paragraphs(_WAITING, "ep-quiet")), w.VBox()
+        place = w.VBox([style(), note, inside])
         place.add_class("embtie-panel").add_class("ep-lesson")
 
         def fill() -> None:
             made = make(self.result)
             text = isinstance(made, str)
             inside.children = [card("What came out", w.HTML(paragraphs(made))) if text else made]
+            note.value = ""
 
         def follow(_change: Any = None) -> None:
             if self.state.answers(self.request) and self.state.phase == "idle":
