@@ -139,16 +139,19 @@ def asked(given: TaskItemsFile, reader: Reader, limit: int, shots: int, seed: in
         # Examples are drawn from all items; without any, no more are prepared than are asked.
         most = limit if limit and not shots else len(given.docs)
         # Only here would it ask for a data set; others may be reading one meanwhile.
-        with replaced(harness_task.datasets, "load_dataset", _refused):
-            task = _made(given.task, given.docs[:most])
-        task.set_config(key="num_fewshot", value=shots)
-        task.set_fewshot_seed(seed=seed)
-        found = evaluate(
-            reader,
-            {"tasks": {given.task: task}, "groups": {}},
-            limit=limit or None,
-            bootstrap_iters=1,  # of a mean the error is exact; 0 would leave it out
-        )
+        try:
+            with replaced(harness_task.datasets, "load_dataset", _refused):
+                task = _made(given.task, given.docs[:most])
+            task.set_config(key="num_fewshot", value=shots)
+            task.set_fewshot_seed(seed=seed)
+            # Of a mean the error is exact whatever `bootstrap_iters` is; 0 would leave it out.
+            asked_of = {"tasks": {given.task: task}, "groups": {}}
+            found = evaluate(reader, asked_of, limit=limit or None, bootstrap_iters=1)
+        except (AssertionError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise EmbtieError(
+                f"The harness cannot ask the items of {given.task}.",
+                f"Look at what '{given.name}' holds: choices that are empty, for example.",
+            ) from error
     return _plain(given.task, found, reader)
 
 

@@ -216,6 +216,8 @@ def _hellaswag(row: Doc) -> Doc:
 def _winogrande(row: Doc) -> Doc:
     words = {name: _text(row, name) for name in ("sentence", "option1", "option2")}
     words["sentence"].index("_")
+    if words["option1"] == words["option2"]:
+        raise ValueError(words["option1"])
     return words | {"answer": str(_number(row.get("answer"), 1, 2) + 1)}
 
 

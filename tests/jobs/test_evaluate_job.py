@@ -250,6 +250,14 @@ def test_a_task_that_fails_leaves_the_others(request_):
         job.run_evaluate(replace(request_, tasks=("boolq",)))
 
 
+def test_items_that_the_harness_cannot_ask_are_said_so(request_):
+    row = {"sentence_good": "", "sentence_bad": ""}
+    (Path(request_.files) / "blimp.jsonl").write_text(json.dumps(row))
+    found = job.run_evaluate(replace(request_, tasks=("piqa", "blimp")))
+    assert set(found.scores) == {"piqa"}
+    assert "cannot ask the items of blimp" in found.failed["blimp"]
+
+
 def test_without_the_harness_a_perplexity_works_and_the_rest_says_what_to_install(
     request_, monkeypatch
 ):
