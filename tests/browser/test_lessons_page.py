@@ -50,11 +50,16 @@ def test_the_address_opens_the_list_of_chapters_and_each_leads_to_the_next(
     named = [str(link.get_attribute("href")) for link in links.all()]
     assert named == [f"{chapter}.ipynb" for chapter in CHAPTERS]
     for chapter, link in zip(CHAPTERS, (links, one.page.locator("a", has_text="→")), strict=False):
+        one.page.wait_for_load_state("networkidle")  # a page left while it loads complains of it
         link.first.click()
         one.page.wait_for_url(f"**/voila/render/{chapter}.ipynb")
+        one.page.get_by_role("button", name="Check").last.wait_for()
+    one.page.wait_for_load_state("networkidle")
     one.page.get_by_role("link", name="All lessons").last.click()
     one.page.wait_for_url("**/voila/render/index.ipynb")
     one.page.locator("#rendered_cells table").wait_for()
+    one.page.wait_for_load_state("networkidle")
+    assert one.errors == []
     one.leave_well()
 
 
