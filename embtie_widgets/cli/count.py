@@ -24,13 +24,13 @@ def count(arguments: argparse.Namespace) -> int:
         files.prepare(arguments.out.parent)
     share_processors()
     from embtie_widgets.jobs.counting import count_tokens
-    from embtie_widgets.jobs.exports import counts_csv
+    from embtie_widgets.jobs.exports import counts_csv, replace_file
 
     with ProgressLine(unit="B") as progress:
         counts = count_tokens(corpus, model, progress)
     print(describe(counts))
     if arguments.out is not None:
-        files.replace(arguments.out, counts_csv(counts))
+        replace_file(arguments.out, counts_csv(counts))
         print(f"Written to {arguments.out}")
     return 0
 
