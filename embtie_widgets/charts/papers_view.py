@@ -103,7 +103,8 @@ def here(number: PaperNumber) -> str:
 
 
 def _rounded(value: float, number: PaperNumber) -> str:
-    return f"{value:,.{places(number) + 1}f}".replace("-", MINUS)
+    wanted = places(number) + 1
+    return f"{round(value, wanted) + 0.0:,.{wanted}f}".replace("-", MINUS)
 
 
 def chance(number: PaperNumber) -> str:

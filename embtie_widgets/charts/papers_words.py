@@ -32,6 +32,7 @@ _SAYS = {
     "missing": ("needs what is not here", "need what is not here"),
     "print only": ("is in print only", "are in print only"),
 }
+_HUB = re.compile(r"\b(?:matrix|matrices|whole model)\b")
 # A model whose matrices are missing, by its name at a hub: what `embtie fetch` brings.  It brings
 # one revision, so not those of a training's steps.
 _MODEL = re.compile(
@@ -151,6 +152,14 @@ def fetch_line(lacking: Iterable[Lacking]) -> str:
     return f"embtie fetch {' '.join(models)}" if models else ""
 
 
+def _rest_line(lacking: Iterable[Lacking]) -> str:
+    """The command for what no `embtie fetch` brings, as whole models and the matrices of a
+    training's steps; "" where there is none of it."""
+    of_hub = [one for one in lacking if not one.models and _HUB.search(one.what)]
+    items = dict.fromkeys(name for one in of_hub for name in one.needed_by)
+    return f"embtie reproduce --fetch {' '.join(items)}" if items else ""
+
+
 # For the command line.
 
 
@@ -211,5 +220,5 @@ def _missing_text(result: PaperTables) -> str:
         + f" (for {listed([label(name) for name in one.needed_by])})"
         for one in found
     ]
-    command = fetch_line(found)
-    return "\n".join(["What is not here:", *map(_wrapped, lines), command])
+    commands = filter(None, (fetch_line(found), _rest_line(found)))
+    return "\n".join(["What is not here:", *map(_wrapped, lines), *commands])

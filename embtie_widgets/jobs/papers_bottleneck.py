@@ -13,7 +13,13 @@ from embtie_widgets.jobs.papers_whole import lacking_whole
 from embtie_widgets.jobs.run import first
 from embtie_widgets.requests import BottleneckRequest, ModelRef
 from embtie_widgets.requests.papers import PaperTablesRequest
-from embtie_widgets.results.bottleneck_published import CHECK, COSINE, FAMILIES, RATIO
+from embtie_widgets.results.bottleneck_published import (
+    CHECK,
+    COSINE,
+    FAMILIES,
+    RATIO,
+    SIZES,
+)
 from embtie_widgets.results.papers import PaperItem, PaperNumber
 
 if TYPE_CHECKING:
@@ -29,12 +35,14 @@ _NOTES = (
     "direction without preference; a ratio at this line says nothing of the model.",
     "The paper's ranges are from a digest of its second version, over documents of FineWeb; which "
     "models of a family it measured is not known here.",
+    f"The lines of {_CHECK} are not the paper's: a third party printed them, of {CHECK.tokens:,} "
+    f"sampled tokens of WikiText-2 ({CHECK.source}).",
 )
 _OTHER_TEXT = "Here the text is the sample that ships with embtie."
 
 
 def ratio() -> PaperItem:
-    """The range over all families, and the reply's check on GPT-2."""
+    """The range over all families, and a third party's check on GPT-2."""
     ranges = {_R: RATIO, _C: COSINE}
     families = [
         PaperNumber(family, column, "{:g} to {:g}".format(*ends), tolerance=0.05)
@@ -139,10 +147,12 @@ def _values(one: "Bottleneck", by_token: bool) -> dict[str, tuple[float, float]]
 
 def _floors(ref: str) -> dict[str, float]:
     """The line of a model that is not here, by what ships of its sizes."""
-    facts = packaged_counts().get(ref)
-    if facts is None:
-        return {}
-    share = facts.settings["width"] / facts.settings["rows"]
+    if ref in SIZES:
+        width, rows = SIZES[ref].width, SIZES[ref].rows
+    else:
+        facts = packaged_counts()[ref].settings
+        width, rows = facts["width"], facts["rows"]
+    share = width / rows
     line, kept = math.sqrt(1 - share), math.sqrt(share)
     return {_R: line, _C: kept}
 

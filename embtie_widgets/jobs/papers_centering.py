@@ -11,9 +11,12 @@ from embtie_widgets.jobs.run import first
 from embtie_widgets.requests import CenteringRequest
 from embtie_widgets.results.centering_published import (
     BEST_LOSS,
+    BEST_LOSS_COSTLY,
+    BEST_RATE,
     BOUND,
     ENDS,
     EXTRA_TIME,
+    MORE_ENDS,
     PUBLISHED,
     RATES,
     RELEASED,
@@ -36,7 +39,7 @@ _ENDS = {
 _TITLES = {
     "centering-sensitivity": "Learning-rate sensitivity by method and size",
     "centering-coefficients": "Learning-rate sensitivity by coefficient, untied",
-    "centering-losses": "How runs end: test loss, logits and mean row, untied",
+    "centering-losses": "How runs end: test loss, logits and mean row",
     "centering-bound": "Ratio of bounds of runs without a method",
     "centering-time": "Extra time of a run against one without a method",
 }
@@ -52,12 +55,13 @@ _NOTES = {
     ),
     "centering-coefficients": (_SUMMED,),
     "centering-losses": (
+        "Where nothing else is said, a run is untied.",
         "Logits are those before any cap; their mean and spread are over the vocabulary at a "
         "position, then over positions.",
     ),
     "centering-bound": (
-        "Above 1, as the tied runs have it at the lowest rate, centring widens the range of logits "
-        "along the mean row.",
+        "Above 1, as tied runs of all sizes but the largest have it at the lowest rate, centring "
+        "widens the range of logits along the mean row.",
     ),
     "centering-time": (
         "Here: the seconds of the seven runs of a method over those of the seven without one. How "
@@ -112,9 +116,22 @@ def _best_losses() -> Places:
             yield number, _Place("best_loss", size, tied)
 
 
+def _best_rates() -> Places:
+    for size, printed in BEST_RATE.items():
+        yield PaperNumber(size, "untied, best rate", printed), _Place("best_rate", size, False)
+
+
 def _main_table() -> Places:
     yield from _sensitivities(varied=False)
     yield from _best_losses()
+    yield from _best_rates()
+
+
+def _coefficients() -> Places:
+    yield from _sensitivities(varied=True)
+    for size, printed in BEST_LOSS_COSTLY.items():
+        number = PaperNumber(size, "z-loss 100, best loss", printed, tolerance=0.01)
+        yield number, _Place("best_loss", size, False, "z-loss", 100.0)
 
 
 def _losses() -> Places:
@@ -126,6 +143,12 @@ def _losses() -> Places:
             weight = _WEIGHTS.get(end.method)
             place = _Place(what, end.size, False, end.method, weight, end.lr)
             yield PaperNumber(row, column, printed, tolerance=0.02 * abs(value)), place
+    for one in MORE_ENDS:
+        weight = _WEIGHTS.get(one.method)
+        row = f"{one.size}{' tied' if one.tied else ''} at {one.lr:g}, {one.method}"
+        for what, printed in one.printed.items():
+            place = _Place(what, one.size, one.tied, one.method, weight, one.lr)
+            yield PaperNumber(row, _ENDS[what], printed), place
 
 
 def _bounds() -> Places:
@@ -148,7 +171,7 @@ def _times() -> Places:
 
 _PLACES: dict[str, Callable[[], Places]] = {
     "centering-sensitivity": _main_table,
-    "centering-coefficients": partial(_sensitivities, varied=True),
+    "centering-coefficients": _coefficients,
     "centering-losses": _losses,
     "centering-bound": _bounds,
     "centering-time": _times,
@@ -215,7 +238,7 @@ def _why(place: _Place) -> str:
 
 def _value(report: "CenteringReport", place: _Place) -> float | None:
     """What the runs have for it; None where they do not."""
-    if place.what in ("sensitivity", "best_loss"):
+    if place.what in _OF_LINES:
         return _of_line(report, place)
     if place.what == "extra_time":
         own = _seconds(report, place)
@@ -227,12 +250,16 @@ def _value(report: "CenteringReport", place: _Place) -> float | None:
     return run.loss if place.what == "loss" else run.numbers.get(place.what)
 
 
+_OF_LINES = {"sensitivity": "value", "best_loss": "best_loss", "best_rate": "best_lr"}
+
+
 def _of_line(report: "CenteringReport", place: _Place) -> float | None:
     wanted = (place.size, place.tied, place.method, place.coefficient)
     for one in report.sensitivity:
         whole = not one.unknown and len(one.rates) == len(RATES)
         if whole and (one.size, one.tied, one.method, one.coefficient) == wanted:
-            return one.value if place.what == "sensitivity" else one.best_loss
+            value: float = getattr(one, _OF_LINES[place.what])
+            return value
     return None
 
 

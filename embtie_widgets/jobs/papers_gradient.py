@@ -1,5 +1,6 @@
 """Figure 4 of the weight-tying paper: the output's share of the tied matrix's gradient."""
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -8,7 +9,7 @@ from embtie_widgets.jobs.papers_records import GRADIENT as LOG
 from embtie_widgets.jobs.run import first
 from embtie_widgets.requests import GradientFlowRequest
 from embtie_widgets.results.papers import PaperItem, PaperNumber
-from embtie_widgets.results.tying_published import GRADIENT, GRADIENT_SHARES
+from embtie_widgets.results.tying_published import GRADIENT, GRADIENT_SHARES, GRADIENT_STEPS
 
 if TYPE_CHECKING:
     from embtie_widgets.measures.recorded import Share
@@ -24,6 +25,8 @@ _NOTES = (
     "the log is read as the paper reads it, not that the share is right.",
 )
 _SHARE, _RATIO = "output's share", "output over input"
+_AT_STEP = {"share": _SHARE, "input": "|g|", "output": "|G_out|"}
+_NEAR = {"share": 0.005, "input": 0.001, "output": 0.001}
 _EARLIER = "an earlier run, batch 8, warm-up 100"
 _FIRST = "steps 1 to 1,000"
 _EARLIER_SAID = (
@@ -50,12 +53,16 @@ def figure_4() -> PaperItem:
         PaperNumber(row, column, f"{value:.{digits.get(value, 2)}f}", tolerance=0.01)
         for (row, column), value in _SUMMED.items()
     ]
+    single = [
+        PaperNumber(f"step {step:,}", _AT_STEP[what], printed, tolerance=_NEAR[what])
+        for (step, what), printed in GRADIENT_STEPS.items()
+    ]
     earlier = [
         PaperNumber(_EARLIER, _SHARE, f"{GRADIENT.earlier_share:.3f}"),
         PaperNumber(_EARLIER, f"{_RATIO}, median", f"{GRADIENT.earlier_median_ratio:.2f}"),
     ]
     told = [number.print_only(_EARLIER_SAID) for number in earlier]
-    return PaperItem("figure-4", "tying", _TITLE, (*shares, *summed, *told), _NOTES)
+    return PaperItem("figure-4", "tying", _TITLE, (*shares, *summed, *single, *told), _NOTES)
 
 
 def make(ground: Ground, printed: PaperItem) -> PaperItem:
@@ -74,6 +81,8 @@ def make(ground: Ground, printed: PaperItem) -> PaperItem:
 
 
 def _of_log(number: PaperNumber, run: "FlowRun", source: str) -> PaperNumber:
+    from embtie_widgets.measures.recorded import share_of
+
     if number.row == _EARLIER:
         return number
     logged = run.curves["step"]
@@ -81,7 +90,11 @@ def _of_log(number: PaperNumber, run: "FlowRun", source: str) -> PaperNumber:
     if not len(logged) or logged[0] > start or logged[-1] < end:
         reach = f"The log ends at step {int(logged[-1]):,}." if len(logged) else "It is empty."
         return number.lacking(f"the log over {number.row}", None, reach)
-    return number.found(_value(number, run), "recorded", source)
+    there = share_of(run, start - 1, end).steps
+    gap = (
+        "" if there > end - start else f"The log has {there:,} of these {end - start + 1:,} steps."
+    )
+    return number.found(_value(number, run), "recorded", source, gap)
 
 
 def _value(number: PaperNumber, run: "FlowRun") -> float:
@@ -89,7 +102,16 @@ def _value(number: PaperNumber, run: "FlowRun") -> float:
     from embtie_widgets.measures.recorded import share_of
 
     start, end = _BY_ROW[number.row]
+    if number.column in (_AT_STEP["input"], _AT_STEP["output"]):
+        return _norm(number.column, run, start)
     return _columns(share_of(run, start - 1, end))[number.column]
+
+
+def _norm(column: str, run: "FlowRun", step: int) -> float:
+    """The length that a path's gradient has at a step; NaN where that is not logged."""
+    curve = run.curve("proxy_norm" if column == _AT_STEP["input"] else "output_norm")
+    values = curve[run.curves["step"] == step]
+    return float(values[0]) if len(values) else math.nan
 
 
 def _columns(share: "Share") -> dict[str, float]:
@@ -124,4 +146,6 @@ def _steps(start: int, end: int) -> str:
     return f"steps {start:,} to {end:,}"
 
 
-_BY_ROW = {_steps(*between): between for between in GRADIENT_SHARES}
+_BY_ROW = {_steps(*between): between for between in GRADIENT_SHARES} | {
+    f"step {step:,}": (step, step) for step, _ in GRADIENT_STEPS
+}

@@ -10,6 +10,7 @@ from embtie_widgets.jobs.papers_ground import Lack
 from embtie_widgets.sources.permission import run_path
 
 _MOST = 200  # files of a folder that are looked into
+_TOLD = 5  # names of files that are told beside what is missing
 GRADIENT, DRIFT, SWEEP = "paper-gradient", "paper-drift", "paper-sweep"
 _TYING = "github.com/AntonioLopardo/weight-tying-bias"
 _RELEASED = {  # what it is, where its authors keep it, and about how many bytes
@@ -26,10 +27,11 @@ _RELEASED = {  # what it is, where its authors keep it, and about how many bytes
 @dataclass(frozen=True)
 class Records:
     """Released files by what they are; drift series by model too.  `folder` says whether one was
-    named."""
+    named, `unread` the files in it that hold no table, or a damaged one."""
 
     folder: bool = False
     files: dict[tuple[str, str], Path] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
 
     def find(self, kind: str, model: str = "") -> Path | None:
         """The file of this kind, None where it is not there."""
@@ -38,9 +40,16 @@ class Records:
     def lack(self, kind: str, model: str = "") -> Lack:
         """What to say of a file that is not there."""
         what, where, size = _RELEASED[kind]
-        here = "The folder of recorded runs does not hold it."
-        reason = here if self.folder else "No folder of recorded runs was named; give it as data."
+        reason = "No folder of recorded runs was named; give it as data."
+        if self.folder:
+            reason = f"The folder of recorded runs does not hold it.{self._unread()}"
         return Lack(f"{what.format(model=model)} ({where})", size, reason)
+
+    def _unread(self) -> str:
+        named = ", ".join(f"'{name}'" for name in self.unread[:_TOLD])
+        more = len(self.unread) - _TOLD
+        rest = f" and {more:,} more" if more > 0 else ""
+        return f" No table could be read from {named}{rest}: cut short, or none." if named else ""
 
 
 def records_in(named: str) -> Records:
@@ -55,25 +64,29 @@ def records_in(named: str) -> Records:
             "in.",
             "Name the folder that holds the released CSV and JSON files.",
         )
+    from embtie_widgets.sources.tables import SUFFIXES
+
     found: dict[tuple[str, str], Path] = {}
+    unread: list[str] = []
     for path in sorted(path for path in folder.iterdir() if path.is_file())[:_MOST]:
-        known = _known(path)
+        if path.name.startswith(".") or path.suffix.lower() not in SUFFIXES:
+            continue
+        try:
+            known = _known(path)
+        except EmbtieError:
+            unread.append(path.name)
+            continue
         if known is not None:
             found.setdefault(known, path)
-    return Records(True, found)
+    return Records(True, found, tuple(unread))
 
 
 def _known(path: Path) -> tuple[str, str] | None:
-    """Which released file this is; None for any other, and for what is no table."""
+    """Which released file this is; None for any other.  An EmbtieError where it is no table."""
     from embtie_widgets.sources.recorded_names import known
-    from embtie_widgets.sources.tables import SUFFIXES, read_table
+    from embtie_widgets.sources.tables import read_table
 
-    if path.suffix.lower() not in SUFFIXES:
-        return None
-    try:
-        table = read_table(path)
-    except EmbtieError:
-        return None
+    table = read_table(path)
     file: Any = known(tuple(table.frame.columns))
     if file is None or file.key not in _RELEASED:
         return None

@@ -6,6 +6,7 @@ from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs.packaged import packaged_counts
 from embtie_widgets.jobs.papers_ground import Ground, Lack
 from embtie_widgets.requests import ModelRef
+from embtie_widgets.results.bottleneck_published import SIZES
 
 
 def lacking_whole(ground: Ground, *models: ModelRef) -> Lack | None:
@@ -23,7 +24,9 @@ def _lack(ground: Ground, model: ModelRef) -> Lack | None:
     except Cancelled:
         raise
     except EmbtieError as error:
-        return Lack(f"the whole model {model.written}", _size(model), error.message)
+        size = _size(model)
+        taken = "" if size is None else " (taken as 16-bit numbers)"
+        return Lack(f"the whole model {model.written}{taken}", size, error.message)
     if ground.request.fetch or not moved:
         return None
     why = f"{model.written} is not whole on this machine, and nothing was to be fetched."
@@ -34,5 +37,6 @@ def _size(model: ModelRef) -> int | None:
     """Of its weights as 16-bit numbers, by what ships with embtie."""
     facts = packaged_counts().get(model.ref)
     if facts is None:
-        return None
+        known = SIZES.get(model.ref)
+        return None if known is None else 2 * known.parameters
     return 2 * (facts.untied if facts.settings["matrices"] == "two" else facts.tied)

@@ -1,5 +1,5 @@
 """What is printed of the gradient that a head does not transmit: Lost in Backpropagation, arXiv
-2603.10145, from a digest of its second version; the reply to it, arXiv 2608.16671."""
+2603.10145, from a digest of its second version; and one check by a third party."""
 
 from typing import NamedTuple
 
@@ -32,13 +32,26 @@ FAMILIES = {
 """Models of the paper's families; which ones it measured is not known here."""
 
 
+class Size(NamedTuple):
+    """Of a model: width and rows of its head, and all its parameters."""
+
+    width: int
+    rows: int
+    parameters: int
+
+
+SIZES = {"allenai/OLMo-2-0425-1B": Size(2_048, 100_352, 1_484_916_736)}
+"""Of those `FAMILIES` that the catalogue, which has the sizes of its own, does not hold."""
+
+
 class PublishedRatio(NamedTuple):
-    """The reply's: mean ratio over sampled tokens of WikiText-2, and what is kept."""
+    """A third party's: mean ratio over sampled tokens of WikiText-2, and what is kept."""
 
     name: str = "GPT-2"
     ratio: float = 0.9943
     kept: float = 0.105
     tokens: int = 2_039
+    source: str = "github.com/tomoqt/lm-head-gradient-bottleneck-flywheel-repro"
 
     @property
     def share(self) -> float:

@@ -111,6 +111,49 @@ ENDS = tuple(
 )
 """Untied runs of three sizes, as released; z-loss at 1e-4."""
 
+_TIED = ("loss", "logit_mean", "logit_max", "mu_output")
+_TIED_ENDS = {  # of 16M tied without a method, as `_TIED`
+    3e-4: ("3.919", "-5.4", "17.5", "1.1"),
+    1e-3: ("3.850", "-3.0", "20.8", "1.8"),
+    3e-3: ("3.832", "-3.5", "24", "5.5"),
+    1e-2: ("3.840", "15.5", "34.8", "17.8"),
+    3e-2: ("3.840", "49.5", "68", "51"),
+    1e-1: ("3.935", "225", "244", "175"),
+    3e-1: ("3.906", "91.5", "109", "353"),
+}
+
+
+@dataclass(frozen=True)
+class PartlyPublished:
+    """A run of which some numbers are printed, by the names that `PublishedEnd` has for them."""
+
+    size: str
+    tied: bool
+    lr: float
+    method: str
+    printed: dict[str, str]
+
+
+MORE_ENDS = (
+    PartlyPublished(
+        "16M", False, 3e-1, "mu-loss",
+        {"loss": "3.845", "logit_mean": "-1.6", "logit_max": "24", "mu_output": "8.3"},
+    ),
+    PartlyPublished(
+        "221M", False, 3e-1, "mu-loss",
+        {"loss": "3.195", "logit_mean": "-1.5", "logit_max": "17", "mu_output": "6.6"},
+    ),
+    *(
+        PartlyPublished("16M", True, lr, "none", dict(zip(_TIED, values, strict=True)))
+        for lr, values in _TIED_ENDS.items()
+    ),
+    PartlyPublished("16M", True, 3e-1, "z-loss", {"loss": "4.026", "logit_max": "101.5"}),
+    PartlyPublished("16M", True, 3e-1, "soft-cap", {"loss": "3.943", "logit_max": "21.8"}),
+    PartlyPublished("16M", True, 3e-1, "mu-loss", {"loss": "3.849"}),
+    PartlyPublished("16M", True, 3e-1, "mu-centering", {"loss": "3.892"}),
+)  # fmt: skip
+"""Those of which no run was released; mu-loss and z-loss at 1e-4."""
+
 BOUND = {  # each at RATES
     (False, "16M"): (0.97, 0.82, 0.75, 0.62, 0.66, 0.26, 0.65),
     (False, "29M"): (0.98, 0.82, 0.92, 0.73, 0.49, 0.30, 0.44),
@@ -141,6 +184,12 @@ BEST_LOSS = {
     True: ("3.83", "3.56", "3.33 to 3.34", "3.15 to 3.16", "3.00 to 3.01"),
 }
 """By tying, each by size: the best test loss over learning rates, alike for all methods."""
+
+BEST_LOSS_COSTLY = {"16M": "4.19", "221M": "3.49"}
+"""The same of z-loss at its largest coefficient, 100, untied, where it is the method that costs."""
+
+BEST_RATE = {"16M": "0.01", "221M": "0.001 to 0.003"}
+"""At which rate an untied run ends best, of the smallest and the largest size."""
 
 RELEASED = (("none", None), ("z-loss", 1e-4), ("mu-loss", 1e-1), ("mu-centering", None))
 """Methods and coefficients of the runs that the authors released, all untied."""

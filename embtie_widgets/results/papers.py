@@ -84,12 +84,13 @@ class PaperNumber:
         )  # fmt: skip
 
     def lacking(self, missing: str, size: int | None, reason: str) -> "PaperNumber":
-        """The same with what is not here of it; a stand-in's value stays beside that, and what is
-        in print only lacks nothing."""
+        """The same with what is not here of it; a stand-in's value stays beside that, with both
+        reasons, and what is in print only lacks nothing."""
         if self.verdict == "print only":
             return self
         if self.value is not None:
-            return replace(self, missing=missing, missing_bytes=size)
+            both = f"{self.reason} {reason}".strip()
+            return replace(self, missing=missing, missing_bytes=size, reason=both)
         return replace(self, verdict="missing", missing=missing, missing_bytes=size, reason=reason)
 
     def print_only(self, reason: str) -> "PaperNumber":

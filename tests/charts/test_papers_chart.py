@@ -309,6 +309,30 @@ def test_the_text_has_every_number_each_reason_once_and_what_is_missing(
     assert all(len(line) <= 100 for line in lines if not line.startswith("embtie fetch"))
 
 
+def test_what_no_fetch_of_matrices_brings_has_a_command_too() -> None:
+    lacks = (
+        "the whole model openai/gpt2",
+        "both matrices of a/b (2 x 2) at steps 0, 1,000",
+        "a CSV",
+    )
+    numbers = tuple(PaperNumber(one, "", "1").lacking(one, 7, "gone") for one in lacks)
+    items = {
+        name: PaperItem(name, "tying", "", (number,))
+        for name, number in zip(("figure-2", "figure-9", "figure-4"), numbers, strict=True)
+    }
+    told = chart.text(None, PaperTables(items, {}))
+    assert "\nembtie reproduce --fetch figure-2 figure-9\n\n" in told
+    assert "embtie fetch" not in told
+    alone = chart.text(None, PaperTables({"figure-4": items["figure-4"]}, {}))
+    assert "embtie reproduce" not in alone
+    assert "\n\n\n" not in alone
+
+
+def test_nothing_is_no_negative_number() -> None:
+    number = PaperNumber("", "", "0").found(-0.01, "recorded", "")
+    assert here(number) == "0.0"
+
+
 def test_the_page_has_a_chart_for_each_item(result: PaperTables) -> None:
     plots = chart.plots(result)
     assert len(plots.charts) == 1 + len(result.items)

@@ -13,7 +13,9 @@ import transformers as hf
 
 import embtie_widgets as ew
 from embtie_widgets.jobs import papers_lens
+from embtie_widgets.jobs.packaged import packaged_counts
 from embtie_widgets.requests import BottleneckRequest, LensRequest, ModelRef
+from embtie_widgets.results.bottleneck_published import FAMILIES, SIZES
 from embtie_widgets.results.tying_published import DRIFT, LENS
 from tests.hub_server import HubServer, hub_of
 from tests.jobs.test_papers_recorded import by_place, made
@@ -241,4 +243,20 @@ def test_what_whole_models_would_weigh_is_said(hub: HubServer) -> None:
     assert item.numbers[0].missing_bytes == pytest.approx(2 * (1.28e9 + 1.18e9), rel=0.02)
     families = by_place(made("bottleneck-ratio", stand_in=False))
     assert families["GPT-2", "not transmitted, r"].missing_bytes == 2 * 124_439_808
-    assert families["OLMo 2", "not transmitted, r"].missing_bytes is None
+    olmo = families["OLMo 2", "not transmitted, r"]
+    assert olmo.missing_bytes == 2 * 1_484_916_736
+    assert olmo.floor == pytest.approx((1 - 2_048 / 100_352) ** 0.5)
+    assert "taken as 16-bit numbers" in olmo.missing
+
+
+def test_sizes_of_models_outside_the_catalogue_are_those_of_their_configuration() -> None:
+    facts = {
+        "model_type": "olmo2", "vocab_size": 100_352, "hidden_size": 2_048,
+        "intermediate_size": 8_192, "num_hidden_layers": 16, "num_attention_heads": 16,
+        "num_key_value_heads": 16, "tie_word_embeddings": False,
+    }  # fmt: skip
+    counted, known = ew.parameters(facts), SIZES["allenai/OLMo-2-0425-1B"]
+    assert counted.untied == known.parameters
+    assert (counted.settings["width"], counted.settings["rows"]) == (known.width, known.rows)
+    first = {refs[0] for refs in FAMILIES.values()}
+    assert first <= set(packaged_counts()) | set(SIZES)

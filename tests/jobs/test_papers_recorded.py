@@ -86,6 +86,19 @@ def test_files_are_known_by_what_they_hold_and_others_are_passed_over(tmp_path: 
     assert "No folder" in records_in("").lack(SWEEP).reason
 
 
+def test_a_file_that_cannot_be_read_is_named_where_something_is_missing(tmp_path: Path) -> None:
+    series(tmp_path, PYTHIA, [0, 1_000])
+    (tmp_path / "x0.json").write_bytes((tmp_path / "x0.json").read_bytes()[:60])
+    for number in range(7):
+        (tmp_path / f"y{number}.csv").touch()
+    (tmp_path / ".hidden.csv").touch()
+    reason = made("figure-9", data=str(tmp_path), stand_in=False).numbers[0].reason
+    assert "from 'x0.json', 'y0.csv'" in reason
+    assert "'y3.csv' and 3 more: cut short" in reason
+    assert "hidden" not in reason
+    assert str(tmp_path) not in reason
+
+
 def test_a_folder_that_is_not_there_is_said_before_anything_is_computed(tmp_path: Path) -> None:
     with pytest.raises(EmbtieError, match="no folder called 'gone'") as told:
         ew.run(PaperTablesRequest(items=("figure-4",), data=str(tmp_path / "gone")))
@@ -187,9 +200,19 @@ def test_steps_that_a_log_lacks_are_missing(tmp_path: Path) -> None:
     assert "100" in half.reason
 
 
+def test_a_log_with_a_gap_tells_how_many_of_the_steps_it_has(tmp_path: Path) -> None:
+    nothing = (float("nan"), 3.0)
+    log(tmp_path, [(1.0, 3.0)] * 20 + [nothing] * 10 + [(1.0, 3.0)] * 970)
+    found = by_place(made("figure-4", data=str(tmp_path), stand_in=False))
+    assert found["steps 1 to 50", "output's share"].reason == "The log has 40 of these 50 steps."
+    assert found["steps 101 to 200", "output's share"].reason == "No reason is known."
+    assert found["step 50", "|G_out|"].value == 3.0
+    assert found["step 1,000", "|g|"].value == 1.0
+
+
 def test_the_released_log_gives_every_printed_share(shared: Path) -> None:
     item = made("figure-4", data=str(shared / "data"))
-    assert (item.count("agrees"), item.count("print only")) == (14, 2)
+    assert (item.count("agrees"), item.count("print only")) == (19, 2)
 
 
 # The centering paper.
@@ -216,7 +239,9 @@ def test_sensitivities_are_the_printed_ones_to_the_third_decimal(shared: Path) -
             assert number.value == pytest.approx(expected, abs=1e-12)
             assert f"{expected:.3f}" == number.printed
             assert number.verdict == "agrees"
-    assert item.count("agrees") == 20
+    assert item.count("agrees") == 22
+    assert numbers["16M", "untied, best rate"].value == 1e-2
+    assert numbers["221M", "untied, best rate"].value == 1e-3
     assert {n.verdict for n in item.numbers if n.column.startswith("tied")} == {"print only"}
 
 
@@ -244,7 +269,7 @@ def test_extra_time_is_that_of_all_runs_of_a_method(shared: Path) -> None:
 
 def test_without_the_file_only_what_nobody_released_is_in_print_only() -> None:
     item = made("centering-sensitivity")
-    assert (item.count("missing"), item.count("print only")) == (20, 40)
+    assert (item.count("missing"), item.count("print only")) == (22, 40)
     assert {n.missing_bytes for n in item.numbers if n.verdict == "missing"} == {62_692}
     losses = by_place(made("centering-losses"))
     assert losses["16M at 0.1, none", "loss"].verdict == "stand-in"

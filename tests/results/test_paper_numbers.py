@@ -50,3 +50,4 @@ def test_what_is_in_print_only_lacks_nothing_and_a_stand_in_keeps_its_value() ->
     stood_in = number.found(0.4, "stand-in", "the bundled pair").lacking("a file", 10, "no")
     assert (stood_in.verdict, stood_in.value, stood_in.missing) == ("stand-in", 0.4, "a file")
     assert stood_in.difference is None
+    assert stood_in.reason == "Of other models, so it is not held against the print. no"
