@@ -73,7 +73,7 @@ def _published(how: Scale) -> _Trace:
         "mode": "markers",
         "marker": {"symbol": "star-diamond", "size": 11, "color": _NEUTRAL.color},
         "hovertemplate": f"{CHECK.name} on WikiText-2, mean of {CHECK.tokens:,} tokens: %{{y:.4f}}"
-        "<br>arXiv 2608.16671<extra></extra>",
+        f"<br>a third party's, {CHECK.source}<extra></extra>",
     }
 
 

@@ -112,7 +112,7 @@ def line_caption(result: BottleneckReport) -> str:
         _measured(result),
         "crosses: a random gradient of the same size" if result.models else "",
         "grey area: the paper's range over GPT-2, Pythia, Llama 3, OLMo 2 and Qwen3",
-        f"star: {CHECK.name}, published mean per token {CHECK.ratio:.4f} (arXiv 2608.16671)",
+        f"star: {CHECK.name}, per token {CHECK.ratio:.4f} in a third party's reproduction",
         _checks(result),
     ]
     return _joined(facts)

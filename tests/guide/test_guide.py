@@ -1,13 +1,16 @@
 """The guides: whole, true to the package, and safe on any page."""
 
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import embtie_widgets as ew
 from embtie_widgets import guide
+from embtie_widgets.app.dashboard import TABS
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.guide.rendering import rendered
 from embtie_widgets.requests.kinds import KINDS
@@ -75,6 +78,24 @@ def test_what_a_guide_names_is_there(kind: str) -> None:
         elif name.endswith(".py"):
             assert (PACKAGE / name).is_file(), name
     assert KINDS[kind].request.__name__ in named
+
+
+def words_of(widget: Any) -> Iterator[str]:
+    """What a panel says: labels, choices and text of all that is in it."""
+    for name in ("value", "description", "label", "title", "tooltip"):
+        yield str(getattr(widget, name, ""))
+    yield str(getattr(widget, "options", ""))
+    for inside in getattr(widget, "children", ()):
+        yield from words_of(inside)
+
+
+@pytest.mark.parametrize("tab", TABS, ids=lambda tab: tab.kind)
+def test_what_a_guide_quotes_stands_in_its_panel(tab: Any) -> None:
+    quoted = re.findall(r'"([^"]+)"', guide.source(tab.kind))
+    said = "\n".join(words_of(tab.make())).lower()
+    tabs = {other.name for other in TABS}
+    outside = {"evaluate"}  # the extra of the package
+    assert [one for one in quoted if one.lower() not in said and one not in tabs | outside] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
