@@ -11,7 +11,7 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +43,8 @@ MARK = "embtie-report"  # what its list begins with
 _VERSION, _JSON, _RESULT = 1, "report.json", "result.npz"
 _WORD = re.compile(r"[0-9a-zA-Z.:+\-]{1,40}")
 _HINT = "Save the report again where it came from."
+WHOLE = "report"  # in notes by kind, the one on all of it
+Page = Callable[[Mapping[str, str]], str]
 
 
 @dataclass(frozen=True)
@@ -91,16 +93,40 @@ class Opened:
         return f"a report of {self.made[:10]}, made with embtie {self.version}"
 
 
-def report_zip(panels: Sequence[Saved], front: str, page: str, made: str) -> bytes:
-    """The panels with the page that shows them; no two of them are of one kind."""
+def report_zip(panels: Sequence[Saved], front: str, page: Page, made: str) -> bytes:
+    """The panels with the page that shows them; no two of them are of one kind.
+
+    Results that could not be opened again are left out, and a zip of more bytes than can be opened
+    is made all the same: report.json says either, and so does the page, which is made of these
+    notes by kind, `WHOLE` for the one on all of it.
+    """
+    stored, notes = _stored(panels)
+    data = _zipped(panels, stored, front, page(notes), made, notes)
+    if len(data) > MOST_BYTES:
+        notes[WHOLE] = (
+            f"This ZIP has more than the {spoken(MOST_BYTES)} that can be opened as a report: open "
+            f"its {_JSON} alone, which asks for the same without the results."
+        )
+        data = _zipped(panels, stored, front, page(notes), made, notes)
+    return data
+
+
+def _zipped(
+    panels: Sequence[Saved],
+    stored: Mapping[str, bytes],
+    front: str,
+    page: str,
+    made: str,
+    notes: Mapping[str, str],
+) -> bytes:
     from embtie_widgets import __version__
 
-    stored = {one.request.kind: _stored(one.result) for one in panels}
     about = {
         MARK: _VERSION,
         "embtie": __version__,
         "made": made,
         "front": front,
+        "notes": dict(notes),
         "panels": [_entry(one, stored[one.request.kind]) for one in panels],
     }
     listed = json.dumps(about, indent=1, ensure_ascii=True).encode()
@@ -123,7 +149,8 @@ def read_report(data: bytes) -> Opened:
     """What such a zip, or its `report.json` alone, holds; an EmbtieError for anything else."""
     if len(data) > MOST_BYTES:
         raise EmbtieError(
-            f"The file has {spoken(len(data))}; a report has at most {spoken(MOST_BYTES)}.", _HINT
+            f"The file has {spoken(len(data))}; a report has at most {spoken(MOST_BYTES)}.",
+            f"Unpack it and open its {_JSON} alone: it asks for the same without the results.",
         )
     if data[:1] in (b"{", b" ", b"\n"):
         return _opened(_parsed(data), None)
@@ -134,10 +161,22 @@ def read_report(data: bytes) -> Opened:
         raise EmbtieError("The file is no whole zip archive.", _HINT) from None
 
 
-def _stored(result: Any) -> bytes:
-    """The result as bytes; none where there is none, or where it is too large to be sent."""
-    data = b"" if result is None else to_bytes(result)
-    return data if len(data) <= _MOST_OF_RESULT else b""
+def _stored(panels: Sequence[Saved]) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The results as bytes by kind, none where there is none or where it could not be opened
+    again; and a note on each of these."""
+    stored, notes, left = {}, {}, _MOST_IN_ALL
+    for one in panels:
+        data, most = b"" if one.result is None else to_bytes(one.result), min(left, _MOST_OF_RESULT)
+        if len(data) > most:
+            notes[one.request.kind] = (
+                f"The result of {spoken(len(data))} is not in the ZIP, since at most "
+                f"{spoken(most)} could be opened again; its tables are. Opened, it is asked for "
+                "anew."
+            )
+            data = b""
+        stored[one.request.kind] = data
+        left -= len(data)
+    return stored, notes
 
 
 def _entry(saved: Saved, stored: bytes) -> dict[str, Any]:

@@ -1,19 +1,20 @@
 """Panels as a report: the page and the archive that their present state makes."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from embtie_widgets import __version__, guide
 from embtie_widgets.charts.report import Part, report_page
 from embtie_widgets.jobs.citation import papers, software
 from embtie_widgets.jobs.exports import summary
-from embtie_widgets.jobs.report import Saved, page_bytes, report_zip
+from embtie_widgets.jobs.report import WHOLE, Saved, page_bytes, report_zip
 from embtie_widgets.panels.exports import Offer
 from embtie_widgets.panels.facts import facts_of
-from embtie_widgets.panels.snapshot import snapshot
+from embtie_widgets.panels.snapshot import Snapshot, snapshot
 from embtie_widgets.panels.style import sheet
 from embtie_widgets.panels.words import escape
 from embtie_widgets.requests.code import to_code
@@ -23,21 +24,25 @@ if TYPE_CHECKING:
     from embtie_widgets.panels.frame import Panel
 
 PAGE, ARCHIVE = "Report", "Report ZIP"
+_NOTHING = "Nothing was computed when this was saved: below is what was asked for."
 _TITLES = {
     PAGE: "What is shown, with settings, method and citation, as a page that needs no network",
     ARCHIVE: "The same page with all data and requests; embtie opens it to what is shown now",
 }
 
 
-def page_of(panels: Sequence["Panel"], made: str) -> str:
-    """The report of these panels, as they stand."""
+def page_of(
+    panels: Sequence["Panel"], made: str, notes: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """The report of these panels, as they stand, with what its zip says of itself, if any."""
     title = panels[0].title if len(panels) == 1 else "What weight tying does to token embeddings"
     said = f"Made with embtie {__version__} on {made[:16].replace('T', ' at ')} UTC"
+    said = f"{said}. {notes[WHOLE]}" if WHOLE in notes else said
     settings = [_summary(panel) for panel in panels]
     return report_page(
         title,
         said,
-        [_part(panel) for panel in panels],
+        [_part(panel, notes.get(panel.request.kind, "")) for panel in panels],
         _citation([panel.request.kind for panel in panels]),
         sheet(),
         json.dumps(settings if len(panels) > 1 else settings[0], allow_nan=False),
@@ -47,7 +52,7 @@ def page_of(panels: Sequence["Panel"], made: str) -> str:
 def archive_of(panels: Sequence["Panel"], front: "Panel", made: str) -> bytes:
     """The same as a zip that the dashboard opens, with `front` in front."""
     saved = [state_of(panel) for panel in panels]
-    return report_zip(saved, front.request.kind, page_of(panels, made), made)
+    return report_zip(saved, front.request.kind, lambda notes: page_of(panels, made, notes), made)
 
 
 def state_of(panel: "Panel") -> Saved:
@@ -100,12 +105,14 @@ def _offer(label: str, suffix: str, mime: str, make: Callable[[], bytes]) -> Off
     return Offer(label, title_of(label), suffix, mime, lambda _request, _result: make())
 
 
-def _part(panel: "Panel") -> Part:
-    saved, seen = state_of(panel), snapshot(panel.results)
+def _part(panel: "Panel", note: str) -> Part:
+    saved = state_of(panel)
+    empty = saved.result is None
+    seen = Snapshot() if empty else snapshot(panel.results)
     return Part(
         title=panel.title,
         lead=panel.lead,
-        origin=panel.outdated.words,
+        origin=" ".join(filter(None, (panel.outdated.words, _NOTHING * empty, note))),
         shown=seen.html,
         charts=seen.charts,
         facts=_facts(saved),

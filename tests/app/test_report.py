@@ -16,7 +16,9 @@ from embtie_widgets.app.dashboard import Dashboard
 from embtie_widgets.app.serve import notebook
 from embtie_widgets.cli import main
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.jobs.report import read_report
+from embtie_widgets.jobs.first import first_result
+from embtie_widgets.jobs.report import Saved, read_report, report_zip
+from embtie_widgets.requests import AlignRequest, LensRequest
 from embtie_widgets.requests.link import encode
 from embtie_widgets.requests.reading import to_json
 
@@ -91,6 +93,22 @@ def test_the_dashboard_saves_what_is_open_and_opens_it_again(tmp_path: Path) -> 
         for name in ("r.zip", "again.zip")
     ]
     assert kinds == [["align", "parameters", "checkpoints"]] * 2
+
+
+def test_of_two_reports_in_a_row_the_second_is_shown_and_the_rest_stays() -> None:
+    def archive(seed: int, *kinds: str) -> bytes:
+        asked = {"align": AlignRequest(seed=seed), "lens": LensRequest(seed=seed)}
+        saved = [Saved(asked[k], asked[k], None, first_result(type(asked[k])())) for k in kinds]
+        return report_zip(saved, kinds[0], lambda _: "", "2026-11-30T12:00:00+00:00")
+
+    app = Dashboard()
+    for data in (archive(1, "align", "lens"), archive(2, "align"), b"PK nothing"):
+        app.report.upload._take(data, "r.zip")
+    assert app.panel.request.seed == 2
+    assert "no whole zip" in app.report.notice.value
+    app.tabs.value = "Lens"  # of the first report, since no other has spoken of it
+    assert app.panel.request.seed == 1
+    assert "Opened from a report" in app.panel.outdated.value
 
 
 def test_a_file_that_is_no_report_is_told_in_the_head() -> None:

@@ -5,7 +5,7 @@ import json
 import pickle
 import random
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ def saved() -> Saved:
 
 @pytest.fixture(scope="module")
 def archive() -> bytes:
-    return report_zip([Saved(STEPS), saved()], "align", "<p>half \ud800</p>", MADE)
+    return report_zip([Saved(STEPS), saved()], "align", lambda _: "<p>half \ud800</p>", MADE)
 
 
 def changed(archive: bytes, name: str, change: Callable[[bytes], bytes | None]) -> bytes:
@@ -177,13 +177,42 @@ def test_a_bomb_is_not_unpacked(archive: bytes, monkeypatch: pytest.MonkeyPatch)
         read_report(archive)
 
 
-def test_a_large_result_is_left_out_and_its_tables_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reports, "_MOST_OF_RESULT", 1000)
-    data = report_zip([saved()], "align", "", MADE)
+@pytest.mark.parametrize("limit", ["_MOST_OF_RESULT", "_MOST_IN_ALL"])
+def test_a_large_result_is_left_out_and_said_so(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, limit, 1000)
+    data = report_zip([saved()], "align", page_with_notes, MADE)
     with zipfile.ZipFile(io.BytesIO(data)) as zipped:
-        assert "align/tokens.csv" in zipped.namelist()
-        assert "align/result.npz" not in zipped.namelist()
+        names = zipped.namelist()
+        notes = json.loads(zipped.read("report.json"))["notes"]
+        assert zipped.read("report.html").decode() == str(notes)
+    assert "align/tokens.csv" in names
+    assert "align/result.npz" not in names
+    assert "is not in the ZIP, since at most 1 kB" in notes["align"]
     assert read_report(data).panels[0].result is None
+
+
+def test_a_report_too_large_to_open_says_so_and_what_opens_in_its_place(
+    archive: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
+        assert json.loads(zipped.read("report.json"))["notes"] == {}
+    monkeypatch.setattr(reports, "MOST_BYTES", 50_000)
+    data = report_zip([saved()], "align", page_with_notes, MADE)
+    with pytest.raises(EmbtieError, match="at most 50 kB") as refused:
+        read_report(data)
+    assert "report.json" in str(refused.value.hint)
+    with zipfile.ZipFile(io.BytesIO(data)) as zipped:
+        alone = zipped.read("report.json")
+        assert "align/result.npz" in zipped.namelist()
+        assert "open its report.json alone" in zipped.read("report.html").decode()
+    assert "more than the 50 kB" in json.loads(alone)["notes"]["report"]
+    assert read_report(alone).panels[0].request == AlignRequest(seed=3)
+
+
+def page_with_notes(notes: Mapping[str, str]) -> str:
+    return str(dict(notes))
 
 
 def test_a_missing_or_doubled_entry_is_told(archive: bytes) -> None:
@@ -243,7 +272,7 @@ def test_a_request_is_asked_for_in_every_form(archive: bytes, tmp_path: Path) ->
 
 def test_what_was_a_preview_is_asked_for_whole(tmp_path: Path) -> None:
     one = Saved(ALIGN, AlignRequest(seed=1), ALIGN, first_result(ALIGN))
-    (tmp_path / "r.zip").write_bytes(report_zip([one], "align", "", MADE))
+    (tmp_path / "r.zip").write_bytes(report_zip([one], "align", " ".join, MADE))
     assert asked_in(tmp_path / "r.zip").panels[0].request == ALIGN
 
 

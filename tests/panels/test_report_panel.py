@@ -195,6 +195,33 @@ def test_a_panel_without_a_result_is_opened_like_a_link() -> None:
     assert panel.state.origin == ""
 
 
+def test_a_panel_without_a_result_is_saved_as_what_it_asks_for() -> None:
+    runner = FakeRunner()
+    panel = AlignmentPanel(parts={**parts(runner, Cost()), "ask": lambda *_: None})
+    panel.start()
+    page = page_of([panel], MADE)
+    seen = without_scripts(page)
+    assert "Nothing was computed when this was saved" in seen
+    assert "page 1" not in seen
+    assert block(page, "embtie-charts")["charts"] == [[]]
+    assert "AlignRequest(" in seen
+    assert "Nothing was computed" not in page_of([faked()], MADE)
+
+
+def test_what_the_zip_leaves_out_is_said_on_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    def page() -> str:
+        with zipfile.ZipFile(io.BytesIO(archive_of([panel], panel, MADE))) as zipped:
+            return without_scripts(zipped.read("report.html").decode())
+
+    panel = faked()
+    assert "in the ZIP" not in page()
+    monkeypatch.setattr("embtie_widgets.jobs.report._MOST_OF_RESULT", 1000)
+    monkeypatch.setattr("embtie_widgets.jobs.report.MOST_BYTES", 1000)
+    said = page()
+    assert "is not in the ZIP, since at most 1 kB" in said
+    assert "UTC. This ZIP has more than the 1 kB" in said
+
+
 def test_what_is_under_way_is_not_heard_of_any_more() -> None:
     runner = FakeRunner()
     panel = AlignmentPanel(parts=parts(runner, Cost()))
