@@ -10,7 +10,7 @@ from embtie_widgets.widgets.card import MAX_ROWS
 
 _HINT = "Click a point or a table row to see the token and its neighbours in every matrix."
 _FACTS_HINT = "Click a point or a table row to see all that is known of the token."
-_MARKS = "● stands in every list, ○ in two of them. Click one to go on."
+_MARKS = "● stands in every list, ○ in two of them."
 Ask = Callable[[Any, int, Callable[[Any], None], Callable[[Any], None]], None]
 
 

@@ -19,6 +19,7 @@ _UNKNOWN = {
     BY_KIND: "No tokens are known for this pair.",
     BY_FREQUENCY: "No token counts are known for this pair.",
 }
+_ASKS = ' <span class="ep-asks">Click a row to find its tokens everywhere.</span>'
 
 
 class GroupFilter:
@@ -82,10 +83,7 @@ class GroupMeans:
             for heading in (BY_KIND, BY_FREQUENCY)
         }
         self.notes = {heading: w.HTML() for heading in self.tables}
-        self._told = (
-            f"{score}, with 95 % intervals from 30 {counted} on. Click a row to find its tokens "
-            "everywhere."
-        )
+        self._told = f"{score}, with 95 % intervals from 30 {counted} on."
         for table in self.tables.values():
             table.observe(callback(lambda change: self._chose(change["new"])), "chosen")
         state.observe(callback(lambda _: self._follow()), "kind")
@@ -103,8 +101,8 @@ class GroupMeans:
             with table.hold_sync():
                 table.columns, table.rows = known["columns"], known["rows"]
             table.layout.display = "" if known["rows"] else "none"
-            text = self._told if known["rows"] else _UNKNOWN[heading]
-            self.notes[heading].value = f"<p class='ep-quiet'>{escape(text)}</p>"
+            text = escape(self._told) + _ASKS if known["rows"] else escape(_UNKNOWN[heading])
+            self.notes[heading].value = f"<p class='ep-quiet'>{text}</p>"
         self._follow()
 
     def _follow(self) -> None:

@@ -17,6 +17,7 @@ from embtie_widgets.panels.selection import SelectionBar
 from embtie_widgets.panels.words import escape, table
 from embtie_widgets.widgets import GroupTable, PlotFigure, StepSlider, TokenCard, TokenTable
 
+_SIGNS = {"all": "● ", "some": "○ "}  # as the card has them
 _HEAD = 'class="ep-heading"'  # a heading with nothing below it says nothing
 Charts = list[Mapping[str, Any]]
 
@@ -148,7 +149,7 @@ def _token(widget: TokenCard, _charts: Charts) -> str:
 
 
 def _near(name: str, rows: Iterable[Sequence[Any]]) -> str:
-    cells = [[escape(text), escape(value)] for _, text, value, _ in rows]
+    cells = [[_SIGNS.get(mark, "") + escape(text), escape(value)] for _, text, value, mark in rows]
     return f"<div>{table([escape(name), ''], cells, f'nearest in {name}')}</div>"
 
 

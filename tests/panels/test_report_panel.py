@@ -29,6 +29,7 @@ from embtie_widgets.panels.snapshot import snapshot
 from embtie_widgets.requests import AlignRequest
 from embtie_widgets.requests.reading import to_json
 from embtie_widgets.results.storage import to_bytes
+from embtie_widgets.widgets import TokenCard
 from tests.browser.rehearsal import HOSTILE
 from tests.panels.fake_jobs import Cost, FakeRunner, parts
 from tests.sample_results import pair_result
@@ -282,6 +283,16 @@ def test_a_widget_stands_still(widget: w.Widget, wanted: str) -> None:
     html = snapshot(widget).html
     assert wanted in html
     assert bool(html) == bool(wanted)
+
+
+def test_a_tokens_neighbours_keep_their_signs() -> None:
+    rows = [[1, "<the>", "0.9", "all"], [2, "a", "0.8", "some"], [3, "it", "0.7", ""]]
+    lists = [{"name": "In", "role": "input", "rows": rows}]
+    html = snapshot(TokenCard(token="his", lists=lists, status="● in every list")).html
+    assert "● &lt;the&gt;" in html
+    assert "○ a" in html
+    assert "● in every list" in html
+    assert "Click" not in html
 
 
 @pytest.mark.parametrize("chosen", [0, 3])

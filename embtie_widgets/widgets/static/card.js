@@ -31,7 +31,8 @@ class CardView {
     const about = make("div", { class: "et-about" },
       name, make("div", { class: "et-note" }, get("note")), facts);
     const lists = make("div", { class: "et-lists" }, ...get("lists").map((one) => this.listOf(one)));
-    const status = make("div", { class: "et-status", role: "status" }, get("status"));
+    const status = make("div", { class: "et-status", role: "status" },
+      get("status"), get("lists").length ? " Click one to go on." : "");
     this.root.replaceChildren(make("div", { class: "et-sides" }, about,
       make("div", { class: "et-near" }, lists, status)));
     if (focused) name.focus({ preventScroll: true });
