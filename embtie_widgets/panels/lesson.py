@@ -11,6 +11,7 @@ Without a page, `guess.answer = "Out"` makes the guess, and `exercise.answer = 0
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -34,6 +35,7 @@ Shown: TypeAlias = "w.Widget | Callable[[], w.Widget]"
 _WORKING = "Working …"
 _FAILED = "This could not be made; the message stands at the guess above."
 _WITHIN = 0.05  # how far a typed number may be off, as a share of the right one
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+,(?!\d{3}$)\d+|0,\d{3})")  # 1,25 and 0,125, not 1,250
 
 
 class Prediction(w.VBox):
@@ -290,17 +292,24 @@ class Picture(w.VBox):
 
 
 def number_of(given: Any) -> float:
-    """The number that was typed: 0.25, 25 %, 1/4 and 50,304 are all understood."""
+    """The number that was typed: 0.25, 0,25, 25 %, 1/4 and 50,304 are all understood."""
     text = str(given).strip().replace("−", "-").replace(" ", "")
     percent, text = text.endswith("%"), text.removesuffix("%")
-    top, _, bottom = text.replace(",", "").partition("/")
+    top, _, bottom = text.partition("/")
     try:
-        found = float(top) / (float(bottom) if bottom else 1.0) / (100 if percent else 1)
+        found = _plain(top) / (_plain(bottom) if bottom else 1.0) / (100 if percent else 1)
     except (ValueError, ZeroDivisionError):
         found = math.nan
     if not math.isfinite(found):
         raise EmbtieError(f"'{given}' is no number.", "Write it like 0.25, 25 % or 1/4.")
     return found
+
+
+def _plain(text: str) -> float:
+    """A number whose comma parts thousands, or the decimals where it cannot part thousands."""
+    if _DECIMAL_COMMA.fullmatch(text):
+        return float(text.replace(",", "."))
+    return float(text.replace(",", ""))
 
 
 def _each(actions: Iterable[Callable[[], None]]) -> None:

@@ -181,6 +181,11 @@ def test_the_button_checks_and_says_what_is_no_answer() -> None:
 def test_numbers_as_people_type_them() -> None:
     assert number_of("50,304") == 50304
     assert number_of("−0.5") == -0.5
+    assert number_of("0,1713") == 0.1713
+    assert number_of("0,125") == 0.125
+    assert number_of("-1,5 %") == -0.015
+    assert number_of("1,250") == 1250
+    assert number_of("1,000,000.5") == 1000000.5
     with pytest.raises(ew.EmbtieError):
         number_of("1/0")
     with pytest.raises(ew.EmbtieError):
