@@ -84,19 +84,25 @@ def _layout(x: Column, y: Column, view: Sequence[float]) -> dict[str, Any]:
     }
     if len(view) == 4:
         axes["xaxis"]["range"], axes["yaxis"]["range"] = list(view[:2]), list(view[2:])
-    lines = [_line("x", *one) for one in x.lines] + [_line("y", *one) for one in y.lines]
     return {
         **axes,
         "height": _HEIGHT,
         "margin": {"l": 60, "r": 20, "t": 40, "b": 50},
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"},
         "hovermode": "closest",
-        "shapes": lines,
+        "shapes": [*_lines("x", x.lines), *_lines("y", y.lines)],
     }
 
 
-def _line(axis: str, value: float, label: str, style: str) -> dict[str, Any]:
-    other = "y" if axis == "x" else "x"
+def _lines(axis: str, lines: Sequence[tuple[float, str, str]]) -> list[dict[str, Any]]:
+    """Where several lie close, the label of the lowest keeps to its other side."""
+    values = [value for value, *_ in lines]
+    low = values.index(min(values)) if len(values) > 1 else None
+    return [_line(axis, *one, below=i == low) for i, one in enumerate(lines)]
+
+
+def _line(axis: str, value: float, label: str, style: str, below: bool) -> dict[str, Any]:
+    other, across = ("y" if axis == "x" else "x"), axis == "x"
     return {
         "type": "line",
         f"{axis}0": value,
@@ -110,7 +116,7 @@ def _line(axis: str, value: float, label: str, style: str) -> dict[str, Any]:
             "textposition": "end",
             "textangle": 0,
             "font": {"size": 11},
-            "yanchor": "bottom",
-            "xanchor": "left" if axis == "x" else "right",
+            "yanchor": "top" if below and not across else "bottom",
+            "xanchor": "left" if across and not below else "right",
         },
     }

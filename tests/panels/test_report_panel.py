@@ -17,7 +17,7 @@ import pytest
 
 from embtie_widgets.app.dashboard import TABS
 from embtie_widgets.charts import cloud
-from embtie_widgets.charts.columns import Columns, shared_columns
+from embtie_widgets.charts.columns import Columns, levels, shared_columns
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.first import first_result
 from embtie_widgets.jobs.report import Saved, read_report
@@ -311,3 +311,18 @@ def test_of_many_tokens_a_told_sample_is_drawn(
     said = cloud.note(len(result.tokens), chosen)
     assert said == f"50 of {len(result.tokens)} tokens are drawn."
     assert cloud.note(50, 0) == ""
+
+
+def test_labels_of_close_levels_keep_to_their_own_sides() -> None:
+    result = pair_result()
+    columns, other = Columns(result, shared_columns(result)), "row_a"
+    levelled = replace(columns.by_name["bytes"], lines=levels(0.3, 0.2))
+
+    def sides(x: Any, y: Any, anchor: str) -> list[tuple[str, str]]:
+        labels = [one["label"] for one in cloud.spec(columns, x, y)["layout"]["shapes"]]
+        return [(one["text"].split()[0], one[anchor]) for one in labels]
+
+    across = sides(levelled, columns.by_name[other], "xanchor")
+    assert across == [("mean", "left"), ("chance", "right")]
+    up = sides(columns.by_name[other], levelled, "yanchor")
+    assert up == [("mean", "bottom"), ("chance", "top")]
