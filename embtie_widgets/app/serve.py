@@ -14,6 +14,7 @@ from embtie_widgets.jobs.processors import share_processors
 from embtie_widgets.sources.permission import SERVED
 
 PORT = 8866
+LESSONS_PORT = PORT + 1  # a class has both open
 IDLE_MINUTES = 20
 _HERE = Path(__file__).parent
 _EXTENSIONS = [
@@ -42,7 +43,7 @@ def serve(
     `preheat` keeps one kernel ready for the next visitor of the dashboard.  A kernel that nobody is
     connected to ends after `idle_minutes`: closing a page does not end it.
     """
-    port = check_port(port, host)
+    port = check_port(port, host, "embtie lessons" if lessons else "embtie")
     path = str(_HERE / "jupyter")
     os.environ["JUPYTER_PATH"] = os.pathsep.join(
         [path, *filter(None, [os.environ.get("JUPYTER_PATH")])]
@@ -87,7 +88,7 @@ def notebook(name: str = "dashboard.ipynb") -> Path:
     )
 
 
-def check_port(port: int, host: str = "localhost") -> int:
+def check_port(port: int, host: str = "localhost", command: str = "embtie") -> int:
     """The port if it is free, a free one for 0; else an error that says what to do.
 
     Voila itself would move to another port in silence, away from the address that was printed.
@@ -100,19 +101,19 @@ def check_port(port: int, host: str = "localhost") -> int:
     except OverflowError:
         raise EmbtieError(f"{port} is no port.", "Choose one from 1024 to 65535.") from None
     except OSError as error:
-        raise _port_error(error, port, host) from None
+        raise _port_error(error, port, host, command) from None
 
 
-def _port_error(error: OSError, port: int, host: str) -> EmbtieError:
+def _port_error(error: OSError, port: int, host: str, command: str) -> EmbtieError:
+    another = f"with `{command} --port 0`, which takes any free port."
     if error.errno == errno.EADDRINUSE and _is_embtie(port, host):
         return EmbtieError(
             f"embtie is already running at {_address(port, host)}",
-            "Open that page, or start another with `embtie --port 0`, which takes any free port.",
+            f"Open that page, or start another {another}",
         )
     if error.errno == errno.EADDRINUSE:
         return EmbtieError(
-            f"Port {port} is taken by another program.",
-            "Stop that one, or start with `embtie --port 0`, which takes any free port.",
+            f"Port {port} is taken by another program.", f"Stop that one, or start {another}"
         )
     if error.errno == errno.EACCES:
         return EmbtieError(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from embtie_widgets import __version__
-from embtie_widgets.app.serve import IDLE_MINUTES, PORT
+from embtie_widgets.app.serve import IDLE_MINUTES, LESSONS_PORT, PORT
 from embtie_widgets.cli.count import count
 from embtie_widgets.cli.doctor import doctor
 from embtie_widgets.cli.fetch import fetch
@@ -46,10 +46,13 @@ Add = Callable[..., argparse.ArgumentParser]
 
 
 def _add_serve(add: Add) -> None:
-    for name, what in (("serve", "dashboard"), ("lessons", "lessons")):
+    for name, what, port in (
+        ("serve", "dashboard", PORT),
+        ("lessons", "lessons", LESSONS_PORT),
+    ):
         serving = add(name, help=f"serve the {what} and open the page in the browser")
         _add_serving(serving)
-        serving.set_defaults(command=serve, lessons=name == "lessons")
+        serving.set_defaults(command=serve, lessons=name == "lessons", port=port)
 
 
 def _add_serving(serving: argparse.ArgumentParser) -> None:

@@ -20,15 +20,16 @@ from embtie_widgets.charts.figures import quick_imports
 from embtie_widgets.errors import EmbtieError
 
 
-def test_a_taken_port_is_told_before_anything_starts() -> None:
+@pytest.mark.parametrize(("lessons", "again"), [(False, "embtie"), (True, "embtie lessons")])
+def test_a_taken_port_is_told_before_anything_starts(lessons: bool, again: str) -> None:
     with socket.socket() as other:
         other.bind(("localhost", 0))
         other.listen()
         port = other.getsockname()[1]
         with pytest.raises(EmbtieError) as caught:
-            serve.serve(port=port, open_browser=False)
+            serve.serve(port=port, open_browser=False, lessons=lessons)
     assert str(port) in caught.value.message
-    assert "`embtie --port 0`" in caught.value.hint
+    assert f"`{again} --port 0`" in caught.value.hint
 
 
 def test_port_0_takes_a_free_one_and_a_free_one_stays() -> None:

@@ -41,6 +41,13 @@ def test_without_a_command_the_dashboard_is_served(monkeypatch: pytest.MonkeyPat
     assert seen == {**where, "open_browser": True, "idle_minutes": 20, "lessons": False}
 
 
+def test_lessons_have_a_port_beside_the_dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, object] = {}
+    monkeypatch.setattr("embtie_widgets.app.serve.serve", lambda **options: seen.update(options))
+    assert main(["lessons"]) == 0
+    assert (seen["port"], seen["lessons"]) == (8867, True)
+
+
 @pytest.mark.parametrize("command", [["serve"], [], ["lessons"]])
 def test_serve_passes_on_what_was_typed_and_needs_no_name(
     command: list[str], monkeypatch: pytest.MonkeyPatch
