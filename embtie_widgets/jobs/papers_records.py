@@ -7,9 +7,10 @@ from typing import Any
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.papers_ground import Lack
-from embtie_widgets.sources.permission import run_path
+from embtie_widgets.sources.permission import RUNS, run_path
 
 _MOST = 200  # files of a folder that are looked into
+_ASK = f"Leave it empty, or ask the page's owner to put the folder into the {RUNS} folder."
 _TOLD = 5  # names of files that are told beside what is missing
 GRADIENT, DRIFT, SWEEP = "paper-gradient", "paper-drift", "paper-sweep"
 _TYING = "github.com/AntonioLopardo/weight-tying-bias"
@@ -57,7 +58,10 @@ def records_in(named: str) -> Records:
     such folder, or a visitor may not look into it."""
     if not named:
         return Records()
-    folder = run_path(named)
+    try:
+        folder = run_path(named)
+    except EmbtieError as error:  # whose hint speaks of an upload, which this panel has none of
+        raise EmbtieError(error.message, _ASK) from None
     if not folder.is_dir():
         raise EmbtieError(
             f"There is no folder called '{folder.name or named}' to find the papers' recorded runs "

@@ -115,8 +115,10 @@ def test_a_visitor_names_a_folder_of_the_owner_alone(
     monkeypatch.setenv("EMBTIE_RUNS", str(laid_out))
     series(tmp_path / "elsewhere", PYTHIA, [0, 1_000])
     for name in (str(tmp_path / "elsewhere"), "../elsewhere", "gone"):
-        with pytest.raises(EmbtieError, match="its owner has laid out"):
+        with pytest.raises(EmbtieError, match="its owner has laid out") as told:
             records_in(name)
+        assert told.value.hint is not None
+        assert "pload" not in told.value.hint
     assert records_in("papers").find(DRIFT, PYTHIA) is not None
     item = made("figure-9", data="papers", stand_in=False)
     assert by_place(item)["step 1,000", "input, to step 0"].origin == "recorded"
