@@ -150,7 +150,8 @@ def asked(given: TaskItemsFile, reader: Reader, limit: int, shots: int, seed: in
         except (AssertionError, IndexError, KeyError, TypeError, ValueError) as error:
             raise EmbtieError(
                 f"The harness cannot ask the items of {given.task}.",
-                f"Look at what '{given.name}' holds: choices that are empty, for example.",
+                f"Look at what '{given.name}' holds: choices that are empty, for example, or items "
+                "that are there twice and so are no worked examples for each other.",
             ) from error
     return _plain(given.task, found, reader)
 

@@ -13,8 +13,9 @@ from embtie_widgets.progress import Progress, silent
 Vector = np.ndarray[Any, np.dtype[Any]]
 
 # Logits of a batch, 256 MB in float32; and multiplications in a batch's widest product, which a
-# processor does in about a second: between two of them the work can be called off.
-_FLOATS, _AT_ONCE = 64_000_000, 1e10
+# processor does in a fifth of a second, and a busy one in less than a second: between two of them
+# the work can be called off.
+_FLOATS, _AT_ONCE = 64_000_000, 2e9
 
 
 def log_likelihoods(

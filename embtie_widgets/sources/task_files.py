@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.sources.permission import is_inside, tasks_folder
+from embtie_widgets.sources.permission import TASKS, is_inside, tasks_folder
 from embtie_widgets.sources.reading import sentences
 from embtie_widgets.sources.task_tables import SUFFIXES, is_table, read_rows
 
@@ -63,7 +63,7 @@ def read_task(task: str, folder: str) -> TaskItemsFile:
     An EmbtieError where there are none, where it cannot be told which are meant, or where a record
     is no item of this task.
     """
-    form, place = _FORMS[task], tasks_folder(folder)
+    form, place = _FORMS[task], _found(folder)
     files = _files_of(task, form, place)
     read = [read_rows(path) for path in files]
     # Of the many files of BLiMP each is a kind of sentence: the first items are to be of all kinds.
@@ -77,6 +77,8 @@ def read_task(task: str, folder: str) -> TaskItemsFile:
             unanswered += 1
         except (KeyError, ValueError, TypeError, IndexError, AttributeError):
             raise _no_item(task, number, files[0].name, row) from None
+    if not rows:
+        raise EmbtieError(f"'{files[0].name}' holds no records.", _EXPECTED)
     if not docs:
         raise EmbtieError(
             f"None of the {len(rows):,} records of '{files[0].name}' says which choice of {task} "
@@ -99,6 +101,25 @@ def of_docs(
 
 
 # Which files.
+
+
+def _found(named: str) -> Path:
+    """The folder that was named; a file in its place, or nothing, is said."""
+    place = tasks_folder(named)
+    with sentences(place):
+        if place.is_dir():
+            return place
+        is_file = place.is_file()
+    if is_file and named:
+        raise EmbtieError(
+            f"'{place.name}' is a file; items are read from a folder.",
+            "Name the folder that it lies in.",
+        )
+    if named:
+        raise EmbtieError(f"There is no folder '{place.name}'.", "Check its name.")
+    raise EmbtieError(
+        f"{TASKS} names no folder of this machine.", "Set it to the one that holds the items."
+    )
 
 
 def _files_of(task: str, form: _Form, folder: Path) -> list[Path]:

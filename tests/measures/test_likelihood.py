@@ -36,6 +36,15 @@ def test_they_are_those_of_a_plain_loop_whatever_goes_together(tied):
             assert len(values) == len(run) - start
 
 
+def test_the_work_can_be_called_off_between_small_parts():
+    # A stopped panel is free at once; what is asked next waits for the part under way.
+    sizes = {"vocab_size": 4096, "hidden_size": 128, "max_position_embeddings": 256}
+    model = llama(True, num_hidden_layers=1, **sizes).eval()
+    runs, done = [np.arange(256)] * 40, [0]
+    log_likelihoods(model, runs, [1] * 40, progress=lambda _, now, __: done.append(now))
+    assert max(np.diff(done)) * 4096 * 128 <= 2e9
+
+
 def test_half_precision_gives_what_float32_gives_on_the_same_weights():
     model = randomised(llama(True, vocab_size=50, hidden_size=16), 2).eval()
     for parameter in model.parameters():

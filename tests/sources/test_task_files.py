@@ -171,6 +171,35 @@ def test_a_visitor_reads_only_what_the_owner_has_laid_out(tmp_path, monkeypatch)
             read("piqa", name)
 
 
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("piqa.jsonl", "'piqa.jsonl' is a file; items are read from a folder"),
+        ("gone", "There is no folder 'gone'"),
+        ("x" * 300, "cannot be read"),
+    ],
+)
+def test_what_is_no_folder_is_said_without_its_path(tmp_path, named, said):
+    lines(tmp_path / "piqa.jsonl", PIQA)
+    with pytest.raises(EmbtieError, match=said) as told:
+        read("piqa", tmp_path / named)
+    assert str(tmp_path) not in str(told.value)
+
+
+def test_the_folder_of_the_machine_that_is_not_there_is_told_to_no_visitor(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBTIE_TASKS", str(tmp_path / "secret"))
+    monkeypatch.setenv("EMBTIE_SERVED", "1")
+    with pytest.raises(EmbtieError, match="EMBTIE_TASKS names no folder") as told:
+        read_task("piqa", "")
+    assert "secret" not in str(told.value)
+
+
+def test_an_empty_file_holds_no_records(tmp_path):
+    lines(tmp_path / "piqa.jsonl", [])
+    with pytest.raises(EmbtieError, match="'piqa.jsonl' holds no records"):
+        read("piqa", tmp_path)
+
+
 def test_without_a_folder_the_owners_is_meant(tmp_path, monkeypatch):
     monkeypatch.delenv("EMBTIE_TASKS", raising=False)
     with pytest.raises(EmbtieError, match="none is named"):
