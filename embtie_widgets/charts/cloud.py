@@ -84,25 +84,22 @@ def _layout(x: Column, y: Column, view: Sequence[float]) -> dict[str, Any]:
     }
     if len(view) == 4:
         axes["xaxis"]["range"], axes["yaxis"]["range"] = list(view[:2]), list(view[2:])
+    low = min((value for value, *_ in x.lines), default=None) if len(x.lines) > 1 else None
+    lines = [_line("x", *one, at_foot=one[0] == low) for one in x.lines]
+    lines += [_line("y", *one) for one in y.lines]
     return {
         **axes,
         "height": _HEIGHT,
         "margin": {"l": 60, "r": 20, "t": 40, "b": 50},
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"},
         "hovermode": "closest",
-        "shapes": [*_lines("x", x.lines), *_lines("y", y.lines)],
+        "shapes": lines,
     }
 
 
-def _lines(axis: str, lines: Sequence[tuple[float, str, str]]) -> list[dict[str, Any]]:
-    """Where several lie close, the label of the lowest keeps to its other side."""
-    values = [value for value, *_ in lines]
-    low = values.index(min(values)) if len(values) > 1 else None
-    return [_line(axis, *one, below=i == low) for i, one in enumerate(lines)]
-
-
-def _line(axis: str, value: float, label: str, style: str, below: bool) -> dict[str, Any]:
-    other, across = ("y" if axis == "x" else "x"), axis == "x"
+def _line(axis: str, value: float, label: str, style: str, at_foot: bool = False) -> dict[str, Any]:
+    """Of two that stand side by side one has its label at the foot, since they may stand close."""
+    other = "y" if axis == "x" else "x"
     return {
         "type": "line",
         f"{axis}0": value,
@@ -113,10 +110,10 @@ def _line(axis: str, value: float, label: str, style: str, below: bool) -> dict[
         "line": {"dash": style, "width": 1.2, "color": mark_of("").color},
         "label": {
             "text": plain(label),
-            "textposition": "end",
+            "textposition": "start" if at_foot else "end",
             "textangle": 0,
             "font": {"size": 11},
-            "yanchor": "top" if below and not across else "bottom",
-            "xanchor": "left" if across and not below else "right",
+            "yanchor": "bottom",
+            "xanchor": "left" if axis == "x" else "right",
         },
     }

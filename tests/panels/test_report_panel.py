@@ -313,16 +313,10 @@ def test_of_many_tokens_a_told_sample_is_drawn(
     assert cloud.note(50, 0) == ""
 
 
-def test_labels_of_close_levels_keep_to_their_own_sides() -> None:
+def test_labels_of_close_levels_keep_clear_of_each_other() -> None:
     result = pair_result()
-    columns, other = Columns(result, shared_columns(result)), "row_a"
+    columns = Columns(result, shared_columns(result))
     levelled = replace(columns.by_name["bytes"], lines=levels(0.3, 0.2))
-
-    def sides(x: Any, y: Any, anchor: str) -> list[tuple[str, str]]:
-        labels = [one["label"] for one in cloud.spec(columns, x, y)["layout"]["shapes"]]
-        return [(one["text"].split()[0], one[anchor]) for one in labels]
-
-    across = sides(levelled, columns.by_name[other], "xanchor")
-    assert across == [("mean", "left"), ("chance", "right")]
-    up = sides(columns.by_name[other], levelled, "yanchor")
-    assert up == [("mean", "bottom"), ("chance", "top")]
+    shapes = cloud.spec(columns, levelled, columns.by_name["row_a"])["layout"]["shapes"]
+    where = [(one["label"]["text"], one["label"]["textposition"]) for one in shapes]
+    assert where == [("mean 0.300", "end"), ("chance 0.200", "start")]
