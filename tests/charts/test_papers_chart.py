@@ -323,6 +323,10 @@ def test_what_no_fetch_of_matrices_brings_has_a_command_too() -> None:
     told = chart.text(None, PaperTables(items, {}))
     assert "\nembtie reproduce --fetch figure-2 figure-9\n\n" in told
     assert "embtie fetch" not in told
+    plain = PaperNumber("", "", "1").lacking("both matrices of a/c (2 x 2)", 7, "gone")
+    more = items | {"table-1": PaperItem("table-1", "tying", "", (plain,))}
+    told = chart.text(None, PaperTables(more, {}))
+    assert "\nembtie fetch a/c\nembtie reproduce --fetch figure-2 figure-9\n\n" in told
     alone = chart.text(None, PaperTables({"figure-4": items["figure-4"]}, {}))
     assert "embtie reproduce" not in alone
     assert "\n\n\n" not in alone
