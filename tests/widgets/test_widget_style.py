@@ -53,3 +53,32 @@ def test_the_browser_side_fetches_nothing_and_never_reads_text_as_markup() -> No
     for part in STATIC.iterdir():
         text = part.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"https?://|innerHTML|insertAdjacentHTML|document\.write|eval\(", text)
+
+
+PRESSED = (".mod-active", '[aria-pressed="true"]')
+PANELS = Path(embtie_widgets.widgets.__file__).parents[1] / "panels" / "panels.css"
+
+
+def grounds(css: str, mark: str) -> list[tuple[str, str, int, int]]:
+    """Of each rule that gives a ground to what has the mark itself: where it lies, the rule, how
+    much it weighs, and its place."""
+    found = []
+    for place, (rule, inside) in enumerate(re.findall(r"([^{}]+)\{([^{}]*)\}", css)):
+        where, _, last = rule.strip().rpartition(" ")
+        if mark in re.sub(r":not\([^)]*\)", "", last) and "background: var(" in inside:
+            weight = len(re.findall(r"\.|\[|:(?!not)", rule))
+            found.append((where, rule.strip(), weight, place))
+    return found
+
+
+@pytest.mark.parametrize("sheet", [style(), PANELS.read_text(encoding="utf-8")])
+def test_what_is_pressed_keeps_its_ground_under_the_pointer(sheet: str) -> None:
+    plain = sheet.replace(", [aria", ",[aria")
+    compared = 0
+    for mark in PRESSED:
+        for where, _, weight, place in grounds(plain, mark):
+            for there, hover, its_weight, its_place in grounds(plain, ":hover"):
+                if there == where:
+                    compared += 1
+                    assert mark in hover or (its_weight, its_place) < (weight, place), hover
+    assert compared
