@@ -8,7 +8,16 @@ from embtie_widgets.charts.lens_words import halves, name_of
 from embtie_widgets.panels.words import escape, number, table
 from embtie_widgets.results.lens import Lens, PairLens
 
-_HEAD = ("", "KL, embedding", "floor", "above floor", "endless text", "top-1", "check")
+_HEAD = (
+    "",
+    "KL, embedding",
+    "floor",
+    "KL there",
+    "above floor",
+    "endless text",
+    "top-1",
+    "check",
+)
 
 
 def headline(result: PairLens) -> str:
@@ -33,10 +42,14 @@ def numbers(result: PairLens) -> str:
 
 def _row(result: PairLens, side: str, one: Lens) -> list[str]:
     floor = one.floor
-    known = ["–", "–", "–"]
+    known = ["–"] * 4
     if floor is not None:
-        above = number(floor.lens_bits - floor.bits, 2)
-        known = [_ranged(floor.bits, floor.interval), above, number(floor.estimate, 2)]
+        known = [
+            _ranged(floor.bits, floor.interval),
+            number(floor.lens_bits, 2),
+            number(floor.lens_bits - floor.bits, 2),
+            number(floor.estimate, 2),
+        ]
     return [
         named(result, side),
         _ranged(one.kl_bits[0], one.intervals[0]),
@@ -59,9 +72,10 @@ def named(result: PairLens, side: str) -> str:
 
 def _counted(result: PairLens) -> str:
     said = [
-        "KL and floor in bits, at the embedding; above the floor over the positions that count for "
-        "it; endless text is the floor with all the text one could want; check is the largest "
-        "difference from the model's own logits at the last layer."
+        "KL and floor in bits, at the embedding; KL there is that over the positions that count "
+        "for the floor, and above floor what it exceeds the floor by; endless text is the floor "
+        "with all the text one could want; check is the largest difference from the model's own "
+        "logits at the last layer."
     ]
     for side, one in result.lenses.items():
         if one.floor is not None:

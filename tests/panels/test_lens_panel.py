@@ -276,7 +276,8 @@ def test_a_lens_that_was_trained_can_be_saved(runner: FakeRunner) -> None:
 def test_the_numbers_stand_with_interval_floor_and_check(panel: LensPanel) -> None:
     for one in panel.result.lenses.values():
         assert one.floor is not None
-        for value in (one.kl_bits[0], one.floor.bits, one.floor.lens_bits - one.floor.bits):
+        known = one.floor.bits, one.floor.lens_bits, one.floor.lens_bits - one.floor.bits
+        for value in (one.kl_bits[0], *known):
             assert f"{value:.2f}" in panel.numbers.value
     assert "2e-07" in panel.numbers.value
     assert "Two ends shorter" in panel.facts.value
