@@ -19,7 +19,7 @@ _UNKNOWN = {
     BY_KIND: "No tokens are known for this pair.",
     BY_FREQUENCY: "No token counts are known for this pair.",
 }
-_ASKS = ' <span class="ep-asks">Click a row to find its tokens everywhere.</span>'
+_ASKS = ' <span class="ep-click">Click a row to find its tokens everywhere.</span>'
 
 
 class GroupFilter:
