@@ -26,7 +26,12 @@ _MINUTE = 60
 _PLOTLY = "/voila/static/plotly.min.js"
 # Warnings that ask nothing of anybody: our notebook is ours, the address is printed, and the
 # server's own pings wait for three answers, longer than tornado counts for its own, unused ones.
-_IDLE_WORDS = ("is not trusted", "No web browser found", "websocket_ping_timeout")
+_IDLE_WORDS = (
+    "is not trusted",
+    "No web browser found",
+    "websocket_ping_timeout",
+    "Culling 'idle' kernel",
+)
 
 
 def serve(

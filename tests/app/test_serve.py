@@ -170,5 +170,7 @@ def test_what_goes_wrong_is_still_said() -> None:
         return logging.LogRecord("Voila", level, "", 0, words, (), None)
 
     assert not serve._is_news(record(logging.WARNING, "Notebook a.ipynb is not trusted"))
+    culled = "Culling 'idle' kernel 'python3' (a) with 0 connections due to 1259 seconds"
+    assert not serve._is_news(record(logging.WARNING, culled))
     assert serve._is_news(record(logging.ERROR, "the page is not trusted"))
     assert serve._is_news(record(logging.WARNING, "Kernel died"))
