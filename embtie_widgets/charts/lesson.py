@@ -41,6 +41,7 @@ _FREE = (
 )
 _FLOOR = Mark("#7a828f", "dot", "triangle-up")
 _HEIGHT, _LABEL = 340, 15
+_DECADES = 1.7  # wider ones have numbers at powers of ten alone, not at 2 and 5 as well
 _STEPS = 12  # so many whole steps each have their number below them
 
 
@@ -120,7 +121,8 @@ def lines(
     if np.ptp(whole) <= _STEPS and np.all(whole == np.round(whole)):
         layout["xaxis"]["dtick"] = 1
     if log_x:
-        layout["xaxis"] |= {"type": "log", "dtick": "D2", "tickformat": ",~r"}
+        wide = np.ptp(np.log10(whole)) > _DECADES
+        layout["xaxis"] |= {"type": "log", "dtick": 1 if wide else "D2", "tickformat": ",~r"}
     return {"data": data, "layout": layout}
 
 

@@ -122,6 +122,20 @@ def test_an_experiment_runs_in_the_page_and_what_it_gives_is_held_against_the_gu
     one.leave_well()
 
 
+def test_code_in_a_text_is_read_line_by_line_and_keeps_to_the_page(
+    chromium: Browser, book: str, pictures: Path
+) -> None:
+    address = f"{book}voila/render/09_design_your_own.ipynb"
+    one = opened(chromium, address, "To take home", "dark", 390)
+    one.page.get_by_role("button", name="Check").last.wait_for()
+    assert one.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    code = one.page.locator(".jp-MarkdownOutput pre").first
+    assert code.evaluate("it => getComputedStyle(it).whiteSpace") == "pre"
+    assert reading.faint_texts(one) == {}
+    one.page.screenshot(path=pictures / "lesson-code-dark-390.png", full_page=True)
+    one.leave_well()
+
+
 @pytest.mark.parametrize("path", ["voila/tree", "voila/api/contents", "voila/files/index.ipynb"])
 def test_no_list_of_files_and_no_source_is_given_out(book: str, path: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:

@@ -239,6 +239,14 @@ def test_lines_and_points_carry_every_value_and_words_are_no_markup() -> None:
     assert cloud["data"][0]["hovertext"] == ["&lt;b&gt;"]
 
 
+def test_a_wide_logarithmic_axis_has_no_more_numbers_than_there_is_room_for() -> None:
+    def step(low: float, high: float) -> object:
+        spec = draw.lines({"a": ([low, high], [3, 4])}, "x", "y", log_x=True)
+        return spec["layout"]["xaxis"]["dtick"]
+
+    assert (step(200, 3_200), step(70, 12_000)) == ("D2", 1)
+
+
 def test_a_picture_can_be_of_a_request_with_its_caption() -> None:
     shown = ew.Picture.of(ew.AlignRequest())
     assert shown.figure.shown["data"]
