@@ -81,6 +81,7 @@ def test_a_report_of_the_page_opens_to_the_same_state_and_reads_without_network(
             assert shown.locator(".er-part[data-part]").count() == parts
             assert shown.locator(".ep-lens").get_by_text("Entropy", exact=True).count() == 1
             assert shown.evaluate(OVERFLOW) <= 1
+            assert "Click a row" not in shown.locator("body").inner_text()
             shown.get_by_text("Method and how to read it").last.click()
             shown.locator("math").last.wait_for(state="attached")
             assert wrong == []
