@@ -84,7 +84,16 @@ def test_a_chapter_can_be_read_without_a_kernel(chapter: str) -> None:
     shown = pictured(book)
     assert shown
     for cell in cells(chapter, "markdown"):  # folded: a guess comes before its picture
-        assert ("](images/" in cell.source) == cell.source.startswith("<details>")
+        folded = "picture" in cell.metadata.get("tags", ())
+        assert folded == cell.source.startswith("<details>")
+        assert folded or "](images/" not in cell.source
+    told = [
+        "guess" if "ew.Prediction(" in cell.source else "answer"
+        for cell in book.cells
+        if "ew.Prediction(" in cell.source or cell.source.startswith("<details>")
+    ]
+    guesses = [place for place, one in enumerate(told) if one == "guess"]
+    assert all("answer" in told[place + 1 : place + 2] for place in guesses)
     assert set(shown) == {
         name for cell in cells(chapter, "markdown") for name in IMAGE.findall(cell.source)
     }
