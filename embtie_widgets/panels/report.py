@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 PAGE, ARCHIVE = "Report", "Report ZIP"
 _NOTHING = "Nothing was computed when this was saved: below is what was asked for."
 _TITLES = {
-    PAGE: "What is shown, with settings, method and citation, as a page that needs no network",
-    ARCHIVE: "The same page with all data and requests; embtie opens it to what is shown now",
+    PAGE: "with settings, method and citation, as a page that needs no network",
+    ARCHIVE: "as such a page with all data and requests; embtie opens it to what is shown now",
 }
 
 
@@ -96,9 +96,9 @@ def report_offers(panel: "Panel") -> list[Offer]:
     ]
 
 
-def title_of(label: str) -> str:
-    """What a button of a report says on hover."""
-    return _TITLES[label]
+def title_of(label: str, what: str = "This panel") -> str:
+    """What a button of a report says on hover; `what` goes into it."""
+    return f"{what} {_TITLES[label]}"
 
 
 def _offer(label: str, suffix: str, mime: str, make: Callable[[], bytes]) -> Offer:

@@ -56,7 +56,8 @@ class ReportBar(w.VBox):
                 button.fail(_FAILED)
             return found[0] if found else None
 
-        button = DownloadButton(made, label=label, title=title_of(label))
+        title = title_of(label, "Every tab that was opened,")
+        button = DownloadButton(made, label=label, title=title)
         return button
 
     def _read(self, data: bytes, _name: Any) -> None:

@@ -125,6 +125,8 @@ def test_a_button_of_the_head_gives_a_file() -> None:
     app = Dashboard()
     sent: list[Any] = []
     button = app.report.buttons["Report ZIP"]
+    assert button.title.startswith("Every tab that was opened")
+    assert app.panel.exports.files["Report ZIP"].title.startswith("This panel")
     button.send = lambda content, buffers=None: sent.append((content, buffers))  # type: ignore[method-assign]
     button._receive(button, {"kind": "ask"}, [])
     content, buffers = sent[0]

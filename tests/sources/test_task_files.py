@@ -196,7 +196,7 @@ def test_the_folder_of_the_machine_that_is_not_there_is_told_to_no_visitor(tmp_p
 
 def test_an_empty_file_holds_no_records(tmp_path):
     lines(tmp_path / "piqa.jsonl", [])
-    with pytest.raises(EmbtieError, match="'piqa.jsonl' holds no records"):
+    with pytest.raises(EmbtieError, match=r"'piqa\.jsonl' holds no records"):
         read("piqa", tmp_path)
 
 
