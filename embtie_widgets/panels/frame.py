@@ -1,50 +1,14 @@
 """What every panel has: a request, Run and Cancel, notices, guide, link, code, and its own parts.
 
-A panel is one measure, one chart and one short file:
+A panel is one measure, one chart and one short file; `.github/CONTRIBUTING.md` walks through all
+that a new one needs.  Here: it names the request that it `asks`, gives controls, views, settings
+and exports once (`build_...`), shows a result (`draw`: words first, the heavy figure last) and
+lights up `state.lit` (`selected`).
 
-1. A request, `requests/norms.py`: a frozen dataclass on `Request`, every field with a default.
-2. What carries it out, `jobs/norms.py`: `run_norms(request, progress)`, kept by
-   `jobs.cache.kept_or_made`.  Its result is a `@storable` frozen dataclass with `settings`,
-   `hashes`, `to_frame()`, `facts()`, and, where tokens can be chosen, `tokens`.
-3. One entry for both in `requests/kinds.py`: files, links, code, cache, exports and the command
-   line know the kind from there.
-4. A chart, `charts/norms.py`, as data and layout of plotly, and the panel itself:
-
-    class NormPanel(Panel):
-        title = "Norm and frequency"
-        lead = "Do frequent tokens have longer rows?"
-        asks = NormRequest
-
-        def __init__(self, request=None, *, parts=None, **options):
-            super().__init__(request, **(parts or {}), **options)
-            self.begin()                        # shows what is there, or runs what is quick
-
-        def build_controls(self):               # field of the request -> control; then the page
-            self.center = labelled(w.Checkbox(description="centre"), "Take the mean off first")
-            return {"center": Field(self.center)}, [section("Norm", self.center)]
-
-        def build_views(self):                  # made once
-            self.chart = PlotFigure(templates(), chart.spec(None))
-            return [card("", self.chart)]
-
-        def build_settings(self):               # what of the view belongs into a link
-            return {"log": Setting(self.log, "value", True)}
-
-        def build_exports(self):
-            return [csv_offer(), page_offer(), *picture_offers(self.chart, chart.caption)]
-
-        def draw(self, result):                 # words first, the heavy figure last
-            self.chart.show(chart.spec(result))
-
-        def selected(self):                     # light `self.state.lit` up
-            self.chart.show(chart.spec(self.result, self.state.lit))
-
-   A kind whose exact run takes long names a cheaper request too (`preview`), whose result is shown
-   until the exact one is there; `part_of` says in the panel on how much of the whole it rests.  One
-   whose result grows hands on what there is of it (`progress.hand_on`): the panel draws that, says
-   by `part_of` how far it has come, and keeps it on the page where the run is cancelled.
-5. Its guide, `guide/norm-frequency.md`, named as the kind: the "?" in the panel's head opens it.
-6. Its name in `embtie_widgets/__init__.py` and its tab in `app/dashboard.py`.
+A kind whose exact run takes long names a cheaper request too (`preview`), whose result is shown
+until the exact one is there; `part_of` says in the panel on how much of the whole it rests.  One
+whose result grows hands on what there is of it (`progress.hand_on`): the panel draws that, says by
+`part_of` how far it has come, and keeps it on the page where the run is cancelled.
 
 One with a number per token of a model pair stands on `panels/token_panel.py`, whose text goes on
 from here; `panels/alignment.py` is such a panel.

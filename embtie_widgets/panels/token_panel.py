@@ -2,7 +2,7 @@
 
 The pair and the device, a scatter of any two columns, the table and the card of tokens, the
 selection that they share, the models as stored, and their settings and files are here.  A panel
-adds its measure, one short file on top of the five parts that `panels/frame.py` lists:
+adds its measure, one short file on top of what a panel needs by `panels/frame.py`:
 
 1. Its request stands on `PairRequest`; its result is a `PairResult`.
 2. `charts/norms.py` has `columns(result)`: a `Column` for each number per token, then those of
