@@ -1,9 +1,11 @@
 """What a reader needs, asked of the page itself: contrast, room, names, and the Tab key."""
 
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sized
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.browser.visit import Visit
 
@@ -80,8 +82,25 @@ _CONTROLS = {"button", "checkbox", "combobox", "slider", "spinbutton", "textbox"
 
 # Signs that charts set in the colour of a model, as they draw its points.
 MARKS = ("●", "■", "◆", "▲", "▼", "★", "✚")
+_SETTLE_SECONDS = 5
+Faults = TypeVar("Faults", bound=Sized)
 
 
+def _settled(ask: Callable[[Visit], Faults]) -> Callable[[Visit], Faults]:
+    """The same, asked again for some seconds while there are faults: what is still on its way to
+    its place, such as a figure that follows the width, is none."""
+
+    @wraps(ask)
+    def asked(one: Visit) -> Faults:
+        end = time.monotonic() + _SETTLE_SECONDS
+        while len(found := ask(one)) and time.monotonic() < end:
+            one.page.wait_for_timeout(200)
+        return found
+
+    return asked
+
+
+@_settled
 def faint_texts(one: Visit) -> dict[str, float]:
     """The visible texts whose contrast is below 4.5:1, or 3:1 for one that is a mere mark."""
     found = one.evaluate(_CONTRAST)
@@ -89,11 +108,13 @@ def faint_texts(one: Visit) -> dict[str, float]:
     return {text: ratio for text, ratio in found if ratio < (3.0 if text in MARKS else 4.5)}
 
 
+@_settled
 def cut_words(one: Visit) -> list[str]:
     """The buttons, labels and headings whose words do not fit."""
     return list(one.evaluate(_CUT))
 
 
+@_settled
 def overhang(one: Visit) -> list[str]:
     """The parts of the dashboard that reach beyond its right edge, scrolled boxes apart."""
     return list(
@@ -137,6 +158,7 @@ def tabbed(one: Visit, times: int) -> list[int]:
     return seen
 
 
+@_settled
 def nameless(one: Visit) -> list[str]:
     """The controls that a screen reader would announce without a name."""
     session = one.page.context.new_cdp_session(one.page)

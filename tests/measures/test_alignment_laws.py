@@ -116,9 +116,10 @@ def test_a_pair_gives_what_three_single_calls_give(normal):
 def test_the_same_call_gives_the_same_numbers_and_another_seed_another_split(normal):
     x, y = normal(100, 6), normal(100, 6)
     first, again, other = ew.align(x, y), ew.align(x, y), ew.align(x, y, seed=1)
-    assert first.heldout_mean == again.heldout_mean
-    assert first.heldout_mean != other.heldout_mean
-    assert first.mean == other.mean
+    # Where a matrix lies in memory may change the last bit of a product.
+    assert first.heldout_mean == pytest.approx(again.heldout_mean, rel=1e-12)
+    assert abs(first.heldout_mean - other.heldout_mean) > 1e-3
+    assert first.mean == pytest.approx(other.mean, rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", MAPS)
