@@ -226,7 +226,7 @@ def test_each_line_of_records_is_a_document(tmp_path: Path):
 
 def test_ready_counts_are_no_text(tmp_path: Path):
     np.save(tmp_path / "counts.npy", np.ones(4, int))
-    with pytest.raises(EmbtieError, match="lens reads text"):
+    with pytest.raises(EmbtieError, match="models read text"):
         read(str(tmp_path / "counts.npy"))
 
 

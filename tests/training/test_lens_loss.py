@@ -43,7 +43,7 @@ def test_kl_does_not_depend_on_the_chunks(monkeypatch: pytest.MonkeyPatch) -> No
     whole = loss(block.states[1], target)[0]
     monkeypatch.setattr(loss, "chunk", lambda rows: 7)
     again, _ = loss.target(block.own, block.states[-1])
-    torch.testing.assert_close(loss(block.states[1], again)[0], whole, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(loss(block.states[1], again)[0], whole, rtol=1e-4, atol=1e-5)
 
 
 def test_the_models_own_last_state_has_no_divergence() -> None:
