@@ -96,7 +96,11 @@ class Visit:
 
     def open_tab(self, name: str) -> None:
         """Turn to a tab and wait until its figure is drawn."""
-        self.page.locator(".ep-tabs button", has_text=name).click()
+        button = self.page.locator(".ep-tabs button", has_text=name)
+        button.click()
+        self.page.wait_for_timeout(200)
+        if "mod-active" not in (button.get_attribute("class") or ""):
+            button.click()  # the page moved under the pointer, as it may while it gets its width
         self.page.locator(".embtie-panel h2", has_text=name).wait_for()
         self.wait_for_figure()
 
