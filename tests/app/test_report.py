@@ -39,7 +39,8 @@ def test_a_given_result_is_not_computed_again(
 ) -> None:
     result = ew.run(REQUEST)
     monkeypatch.setattr("embtie_widgets.jobs.run.run", lambda *_: pytest.fail("it was run"))
-    ew.report(REQUEST, tmp_path / "r.html", result=result)
+    place = ew.report(REQUEST, tmp_path / "r.html", result=result)
+    assert "Token matrices are 66.7 %" in place.read_text(encoding="utf-8")
 
 
 def test_a_link_brings_its_view(tmp_path: Path) -> None:
