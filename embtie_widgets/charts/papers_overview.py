@@ -14,6 +14,7 @@ from embtie_widgets.charts.papers_view import PAPERS, SIGNS, label, numbers_of, 
 from embtie_widgets.results.papers import VERDICTS, PaperItem, PaperTables
 
 _ROW, _ABOVE, _LEGEND, _BELOW = 25, 44, 20, 12  # pixels
+_TOTAL = 20  # pixels that a total of three digits needs beside a narrow chart's bars
 _HEAD = 1.15  # rows of room for the name of a paper
 _ROOM = 7.0  # per cent of a bar that a sign and a number need
 _FRAME = "#3b8fd6"
@@ -100,7 +101,7 @@ def _layout(items: list[PaperItem], at: list[float], chosen: str) -> _Trace:
     return {
         "uirevision": "papers",
         "height": int(_ROW * (last + 1.2)) + _ABOVE + _BELOW,
-        "margin": {"l": 8, "r": 8, "t": _ABOVE, "b": _BELOW},
+        "margin": {"l": 8, "r": _TOTAL, "t": _ABOVE, "b": _BELOW},
         "barmode": "stack",
         "bargap": 0,
         "hovermode": "closest",

@@ -62,6 +62,19 @@ def test_two_tables_are_recomputed_with_one_click_and_opened_by_a_click_on_a_bar
     assert_readable(one, pictures / "papers-light")
 
 
+def test_every_total_stands_whole_on_a_phone(visit: Open) -> None:
+    one = opened(visit)
+    one.resize(390)
+    one.page.wait_for_function(
+        """() => { const chart = document.querySelector('.ep-overview .main-svg');
+        const edge = chart.getBoundingClientRect().right;
+        const texts = [...document.querySelectorAll('.ep-overview .annotation-text')];
+        const totals = texts.filter((text) => /^\\d{3}$/.test(text.textContent));
+        return totals.length && totals.every((t) => t.getBoundingClientRect().right <= edge); }""",
+        timeout=10_000,
+    )
+
+
 def click_bar(one: Visit, label: str) -> None:
     """Click the bar that stands beside this label."""
     tick = one.page.locator(".ep-overview .ytick", has_text=label).bounding_box()
