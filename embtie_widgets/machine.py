@@ -1,7 +1,13 @@
 """The machine that the work runs on: its devices, and how much memory is free; no torch before
-somebody asks for a device."""
+somebody asks for a device.
 
+On a served page EMBTIE_VISITOR_MEMORY and EMBTIE_VISITOR_CARD say how many MiB of memory, and of
+the graphics card's, one kernel may hold.
+"""
+
+import os
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +18,9 @@ from embtie_widgets.errors import EmbtieError
 if TYPE_CHECKING:
     import torch
 
-HERE, CARD = "this machine", "the graphics card"
+HERE, PAGE, CARD = "this machine", "this page", "the graphics card"
+VISITOR_MEMORY, VISITOR_CARD = "EMBTIE_VISITOR_MEMORY", "EMBTIE_VISITOR_CARD"
+_MIB = 2**20
 _GROUP = Path("/sys/fs/cgroup")
 _LIMITS = (
     ("memory.max", "memory.current", "", "inactive_file"),
@@ -43,25 +51,51 @@ def pick_device(name: str = "auto") -> "torch.device":
 
     known, name = available_devices(), str(name)
     if name == "auto":
-        return torch.device(known[0])
+        name = known[0]
     if name not in known:
         raise EmbtieError(
             f"There is no device '{name}' on this machine; it has {', '.join(known)}.",
             "Choose one of these, or 'auto'.",
         )
+    if name == "cuda":
+        _keep_to_share(_mebibytes(VISITOR_CARD))
     return torch.device(name)
 
 
 def free_bytes(device: str) -> dict[str, int]:
     """Memory that may still be taken, by place: on this machine (or what its container leaves of
-    it), and on the device of that name where that has its own."""
+    it), by this page where one kernel has a bound, and on the device of that name where that has
+    its own."""
     free = {HERE: min([int(psutil.virtual_memory().available), *_left_by_container()])}
+    share = _mebibytes(VISITOR_MEMORY)
+    if share:
+        free[PAGE] = max(share * _MIB - int(psutil.Process().memory_full_info().uss), 0)
     if "torch" in sys.modules:
         import torch
 
         if pick_device(device).type == "cuda":
             free[CARD] = int(torch.cuda.mem_get_info()[0])
+            share = _mebibytes(VISITOR_CARD)
+            if share:
+                left = share * _MIB - int(torch.cuda.memory_allocated())
+                free[CARD] = max(min(free[CARD], left), 0)
     return free
+
+
+def _mebibytes(variable: str) -> int:
+    """What a variable says; 0, which is no bound, where it says nothing that is a number."""
+    said = os.environ.get(variable, "")
+    return int(said) if said.isascii() and said.isdigit() else 0
+
+
+@cache
+def _keep_to_share(mebibytes: int) -> None:
+    """Let this process take no more of the graphics card, once."""
+    import torch
+
+    if mebibytes:
+        whole = int(torch.cuda.mem_get_info()[1])
+        torch.cuda.set_per_process_memory_fraction(min(mebibytes * _MIB / whole, 1.0))
 
 
 def _left_by_container() -> list[int]:

@@ -7,8 +7,11 @@ Long work that has something to show before it is whole hands that on: `hand_on(
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from typing import Any
 
+_MANY = 2**24  # bytes
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 Progress = Callable[[str, int, int], None]
@@ -34,3 +37,26 @@ def hand_on(progress: Progress, result: Any) -> None:
 
 def silent(stage: str, done: int, total: int) -> None:
     """Report to nobody."""
+
+
+def wait_for(progress: Progress, words: str, left: float | None) -> None:
+    """Say what the work waits for, and how many seconds that will take, None if unknown.
+
+    Who shows times has a `waiting` on its `progress`; it may raise `Cancelled` from it too.
+    """
+    show = getattr(progress, "waiting", None)
+    if show is None:
+        progress(words, 0, 1)
+    else:
+        show(words, left)
+
+
+Elsewhere = Callable[[], AbstractContextManager[None]]
+leaves: ContextVar[Elsewhere] = ContextVar("leaves", default=nullcontext)
+"""What is done where work leaves its device to others for a while."""
+
+
+def elsewhere(size: int) -> AbstractContextManager[None]:
+    """Inside, so many bytes come over the network, and others may have the device so long where
+    they are many; to come back may take its time, so hold nothing that others could wait for."""
+    return leaves.get()() if size >= _MANY else nullcontext()

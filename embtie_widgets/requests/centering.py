@@ -1,5 +1,6 @@
 """The request behind the panel of output embedding centering."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -95,10 +96,9 @@ class CenteringRequest(TrainingRequest):
         fields.number("eps", self.eps, 0.0, 1.0)
         object.__setattr__(self, "columns", checked_columns(self.columns))
         checked_file(self.source, self.file)
-        if len(self.cells) > MOST_CELLS:
+        if (runs := self._count()) > MOST_CELLS:
             raise EmbtieError(
-                f"The sweep has {len(self.cells):,} runs; at most {MOST_CELLS:,} are trained in "
-                "one request.",
+                f"The sweep has {runs:,} runs; at most {MOST_CELLS:,} are trained in one request.",
                 "Leave out rates, coefficients, sizes or seeds.",
             )
 
@@ -113,6 +113,12 @@ class CenteringRequest(TrainingRequest):
         object.__setattr__(self, "seeds", fields.wholes("seeds", self.seeds, 0, 2**31 - 1))
         for name in ("methods", "tying", "coefficients", "sizes"):
             fields.some(name, getattr(self, name))
+
+    def _count(self) -> int:
+        """How many cells there are, told without making them: a link may ask for millions."""
+        methods = sum(len(self.coefficients) if is_weighed(one) else 1 for one in self.methods)
+        others = map(len, (self.sizes, self.seeds or (0,), self.rates or (0,), self.tying))
+        return methods * math.prod(others)
 
     @property
     def cells(self) -> tuple[Cell, ...]:

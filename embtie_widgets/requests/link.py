@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args, get_type_hints
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from embtie_widgets.errors import EmbtieError
@@ -117,17 +117,27 @@ def _items(query: str) -> dict[str, str]:
 def _fields(default: Any, given: dict[str, str]) -> dict[str, Any]:
     """The texts as the kinds of value that the fields of a request have; unknown ones stay."""
     found: dict[str, Any] = {}
+    references = _references(type(default))
     for name, text in given.items():
         owner, _, part = name.partition(".")
-        value = getattr(default, owner, None)
-        if isinstance(value, Reference):
+        if owner in references:
             named, part = found.setdefault(owner, {}), part or "ref"
             if part in named:
                 raise EmbtieError(f"The link gives {owner} twice.", _HINT)
-            named[part] = _value(name, text, getattr(value, part, None))
+            named[part] = _value(name, text, getattr(references[owner], part, None))
         else:
-            found[name] = _value(name, text, value)
+            found[name] = _value(name, text, getattr(default, owner, None))
     return found
+
+
+def _references(kind: type[Request]) -> dict[str, type[Reference]]:
+    """The class of each field that names something, of those too that usually name nothing."""
+    return {
+        name: one
+        for name, hint in get_type_hints(kind).items()
+        for one in (hint, *get_args(hint))
+        if isinstance(one, type) and issubclass(one, Reference)
+    }
 
 
 def _value(name: str, text: str, usual: Any) -> Any:

@@ -1,5 +1,6 @@
 """The request behind the panel of experiments on the gradient bottleneck."""
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -119,12 +120,19 @@ class BottleneckTrialsRequest(TrainingRequest):
         fields.choice("budget", self.budget, BUDGETS)
         fields.whole("amount", self.amount, 1, 10**9)
         fields.whole("layers", self.layers, 0, 24)
-        if len(self.trials) > MOST_TRIALS:
+        if (runs := self._count()) > MOST_TRIALS:
             raise EmbtieError(
-                f"The experiment has {len(self.trials):,} runs; at most {MOST_TRIALS:,} are "
+                f"The experiment has {runs:,} runs; at most {MOST_TRIALS:,} are "
                 "trained in one request.",
                 "Leave out ranks, widths, lengths, rates or seeds.",
             )
+
+    def _count(self) -> int:
+        """How many trials there are, told without making them: a link may ask for millions."""
+        alike = map(len, (self.seeds or (0,), self.rates or (0,), self.tying))
+        ranked = sum(len(self.ranks) if way in RANKED else 1 for way in self.ways)
+        repeated = math.prod(map(len, (self.symbols, self.widths, self.extra, self.lengths)))
+        return math.prod(alike) * (ranked if self.experiment == "ranks" else repeated)
 
     @property
     def trials(self) -> tuple[Trial, ...]:

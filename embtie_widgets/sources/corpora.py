@@ -12,8 +12,9 @@ from typing import Any
 from embtie_widgets.requests import CorpusRef
 from embtie_widgets.requests.corpus import BUNDLED, DATASETS
 from embtie_widgets.sources import data_sets
+from embtie_widgets.sources.paths import local_path
 from embtie_widgets.sources.permission import corpus_path
-from embtie_widgets.sources.reading import check_start, local_path, sentences
+from embtie_widgets.sources.reading import check_start, sentences
 from embtie_widgets.sources.texts import Chunk, chunks_of, files_of, is_records, limited
 
 BUNDLED_FILE = Path(__file__).parents[1] / "data" / "public_domain_english.txt.gz"

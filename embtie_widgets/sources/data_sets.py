@@ -10,8 +10,8 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.requests import CorpusRef
 from embtie_widgets.requests.corpus import DATASETS
 from embtie_widgets.requests.fields import short
+from embtie_widgets.sources.paths import local_path
 from embtie_widgets.sources.permission import check_dataset, is_served
-from embtie_widgets.sources.reading import local_path
 from embtie_widgets.sources.texts import Chunk, text_in
 
 _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)

@@ -122,12 +122,15 @@ def _silent(found: Found) -> Found:
 
 
 class _Reader(GGUFReader):
-    """The library's reader, three times faster: slices of a plain array and not of a mapped one."""
+    """The library's reader, three times faster: slices of a plain array and not of a mapped one.
+    What ends before it should is an error, at once."""
 
     def _get(
         self, offset: int, dtype: Any, count: int = 1, override_order: str | None = None
     ) -> Any:
         end = int(offset) + np.dtype(dtype).itemsize * int(count)
+        if end > len(self.data):  # else a list of 2**60 entries would be gone through, all empty
+            raise EOFError
         found = np.asarray(self.data)[int(offset) : end].view(dtype)[: int(count)]
         return found.view(found.dtype.newbyteorder(override_order or self.byte_order))
 

@@ -18,7 +18,7 @@ from embtie_widgets.errors import EmbtieError
 PREFIX = 8
 _AGAIN = "Download it again."
 # What the safetensors library takes, in bytes.
-_LONGEST = 100_000_000
+_LONGEST = 2**25
 _METADATA = "__metadata__"
 _BITS = {
     **dict.fromkeys(("F64", "I64", "U64", "C64"), 64),

@@ -17,7 +17,8 @@ import huggingface_hub.utils
 from huggingface_hub import constants
 
 from embtie_widgets.errors import EmbtieError, Interrupted
-from embtie_widgets.progress import Progress, silent, spoken
+from embtie_widgets.progress import Progress, elsewhere, silent, spoken
+from embtie_widgets.sources.bounds import take_fetching
 from embtie_widgets.sources.files import OneFile
 from embtie_widgets.sources.hub_faults import explain
 from embtie_widgets.sources.listing import Listing
@@ -25,6 +26,7 @@ from embtie_widgets.sources.reading import TensorFile
 from embtie_widgets.sources.remote import RemoteTensors
 
 _logger = logging.getLogger("embtie.hub")
+_MOST_UNLISTED = 2**26  # bytes of a file whose size the hub does not tell
 
 
 class HubFiles:
@@ -52,7 +54,12 @@ class HubFiles:
             return cached
         if self.listing.fault is not None:
             raise self.listing.fault
-        bar = _bar(self._progress, f"{name} of {self.name}")
+        size = self.listing.files[name].size if name in self.listing.files else None
+        take_fetching(size or 0, f"{name} of {self.name}")
+        with elsewhere(size or 0):
+            return self._downloaded(name, _bar(self._progress, f"{name} of {self.name}", size))
+
+    def _downloaded(self, name: str, bar: Any) -> Path:
         try:
             found = huggingface_hub.hf_hub_download(
                 self.name, name, revision=self.commit, tqdm_class=bar
@@ -162,8 +169,10 @@ def _check_space(ref: str, name: str, need: int) -> None:
         )
 
 
-def _bar(progress: Progress, stage: str) -> Any:
-    """A progress bar, as the hub library wants one, that draws nothing and tells `progress`."""
+def _bar(progress: Progress, stage: str, size: int | None) -> Any:
+    """A progress bar, as the hub library wants one, that draws nothing, tells `progress`, and ends
+    a download that does not end where the hub's listing says."""
+    most = _MOST_UNLISTED if size is None else size
 
     base: Any = huggingface_hub.utils
 
@@ -173,6 +182,11 @@ def _bar(progress: Progress, stage: str) -> Any:
 
         def update(self, n: float | None = 1) -> None:
             self.n += n or 0
+            if self.n > most:
+                raise Interrupted(
+                    f"{stage} is longer than the hub lists; nothing of it was used.",
+                    "Try again; if it stays so, a proxy or mirror gives out another file.",
+                )
             progress(stage, int(self.n), int(self.total or self.n))
 
     return Bar

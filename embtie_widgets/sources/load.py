@@ -16,14 +16,13 @@ from embtie_widgets.sources import hub, live, matrices
 from embtie_widgets.sources.files import Files, FolderFiles
 from embtie_widgets.sources.folder import read_checkpoint
 from embtie_widgets.sources.loaded import Loaded
-from embtie_widgets.sources.permission import token_list_path
-from embtie_widgets.sources.reading import check_start, local_path, sentences
+from embtie_widgets.sources.named_models import BUNDLED, model_path, token_list_path
+from embtie_widgets.sources.reading import check_start, sentences
 from embtie_widgets.sources.snapshots import Snapshot, find_snapshot, read_snapshot
 from embtie_widgets.sources.sourced import Sourced, finish
 from embtie_widgets.sources.spelt import misspelt, nearest
 from embtie_widgets.sources.tokens import read_vocabulary
 
-BUNDLED = ("nano-tied", "nano-untied")
 _DATA = Path(__file__).resolve().parents[1] / "data" / "nano"
 _LONGEST = 1024
 _KINDS = (
@@ -98,7 +97,7 @@ def find(ref: str, revision: str | None = None, progress: Progress = silent) -> 
         return _local(FolderFiles(_DATA / ref, name=ref), "bundled", revision)
     if not ref.strip() or not ref.isprintable() or len(ref) > _LONGEST:
         raise EmbtieError("The model's name is empty or no plain text.", _KINDS)
-    path = local_path(ref)
+    path = model_path(ref)
     with sentences(path):
         local = "folder" if path.is_dir() else "file" if path.is_file() else ""
     if local == "folder":
@@ -198,7 +197,7 @@ def is_gguf(path: Path) -> bool:
 def _file(value: Any) -> Path:
     if not isinstance(value, str | Path):
         raise EmbtieError(f"A matrix file was expected, not a {type(value).__name__}.", _KINDS)
-    return local_path(value)
+    return model_path(value)
 
 
 def _no_revision(revision: str | None, what: str) -> None:

@@ -23,6 +23,7 @@ from embtie_widgets.machine import pick_device
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources import live, whole
+from embtie_widgets.sources.kept import keeps
 from embtie_widgets.sources.load import load
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.model_hash import state_hash
@@ -168,6 +169,16 @@ def let_go() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
+
+
+@keeps
+def _let_go_at_rest() -> None:
+    """The same, unless another thread is opening one."""
+    if _lock.acquire(blocking=False):
+        try:
+            let_go()
+        finally:
+            _lock.release()
 
 
 def _precision_of(found: Whole, device: str, precision: str) -> str:

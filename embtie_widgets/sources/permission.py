@@ -13,9 +13,12 @@ import os
 from pathlib import Path
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources.paths import local_path
 
 FOLDER, DATASETS, SERVED = "EMBTIE_CORPORA", "EMBTIE_DATASETS", "EMBTIE_SERVED"
 LENSES, RUNS, TASKS = "EMBTIE_LENSES", "EMBTIE_RUNS", "EMBTIE_TASKS"
+# Said by the server to every kernel of a page that strangers may open.
+PUBLIC, MODELS = "EMBTIE_PUBLIC", "EMBTIE_MODELS"
 # Voila sets these two for every kernel, those that it starts in advance included.
 _VOILA = ("VOILA_BASE_URL", "VOILA_PREHEAT")
 
@@ -25,11 +28,9 @@ def is_served() -> bool:
     return os.environ.get(SERVED) == "1" or any(name in os.environ for name in _VOILA)
 
 
-def _local(name: str) -> Path:
-    # The server, which only says that it is one, does without torch.
-    from embtie_widgets.sources.reading import local_path
-
-    return local_path(name)
+def is_public() -> bool:
+    """Whether that visitor is a stranger, held within bounds."""
+    return os.environ.get(PUBLIC) == "1"
 
 
 def corpus_path(name: str) -> Path:
@@ -85,7 +86,7 @@ def tasks_folder(name: str) -> Path:
 def _opened(name: str, variable: str, refusal: EmbtieError) -> Path:
     """What was named, or lies by that name in the folder of the variable; a visitor gets the
     latter or the refusal."""
-    given, opened = _local(name), os.environ.get(variable, "")
+    given, opened = local_path(name), os.environ.get(variable, "")
     if not is_served():
         inside = Path(opened) / given
         return inside if opened and not given.exists() and inside.exists() else given
@@ -100,22 +101,14 @@ def _opened(name: str, variable: str, refusal: EmbtieError) -> Path:
     raise refusal
 
 
-def token_list_path(name: str, model: str) -> Path:
-    """The list of tokens that was named for a model; a visitor's lies beside the model's files."""
-    path, known = _local(name), _local(model)
-    if not is_served():
-        return path
-    folder = known if known.is_dir() else known.parent
+def laid_out(variable: str) -> tuple[str, ...]:
+    """The names of what the owner has put into the folder of the variable, and not hidden."""
+    folder = os.environ.get(variable, "")
     try:
-        if known.exists() and path.is_file() and path.resolve().parent == folder.resolve():
-            return path
+        inside = sorted(Path(folder).iterdir()) if folder else []
+        return tuple(path.name for path in inside if is_laid_out(path, Path(folder)))
     except (OSError, RuntimeError):
-        pass
-    raise EmbtieError(
-        "On a shared page the tokens of a model are read only from beside its files, and there is "
-        f"no list called '{Path(name).name}' there.",
-        "Leave the list out, or ask the page's owner to put it there.",
-    )
+        return ()
 
 
 def is_inside(path: Path, folder: Path) -> bool:
@@ -134,7 +127,7 @@ def is_laid_out(path: Path, folder: Path) -> bool:
 def check_dataset(name: str = "") -> None:
     """An EmbtieError where a visitor may not name data sets of the hub, or this one, since a folder
     of the server is called so."""
-    here = name != "" and is_served() and _local(name).exists()
+    here = name != "" and is_served() and local_path(name).exists()
     if is_served() and (os.environ.get(DATASETS) != "on" or here):
         raise EmbtieError(
             "On this shared page data sets of the hub are not opened.",

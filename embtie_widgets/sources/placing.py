@@ -11,7 +11,7 @@ import psutil
 import torch
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.machine import CARD, HERE, free_bytes, pick_device
+from embtie_widgets.machine import CARD, HERE, PAGE, free_bytes, pick_device
 from embtie_widgets.progress import spoken
 from embtie_widgets.sources.place import tensors_folder
 from embtie_widgets.sources.weights import PRECISIONS, Size
@@ -44,6 +44,7 @@ def place(size: Size, name: str, device: str, precision: str, can_wait: bool = T
     """
     chosen = pick_device(device)
     free = {where: int(_SHARE * left) for where, left in free_bytes(chosen.type).items()}
+    free[HERE] = min(free[HERE], free.pop(PAGE, free[HERE]))
     room = free.get(CARD, free[HERE])
     kind = _dtype(size, chosen, precision, room)
     dtype, need = getattr(torch, kind), size.bytes_in(kind)

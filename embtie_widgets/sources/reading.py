@@ -1,7 +1,6 @@
 """Opening files that others made: every fault becomes a sentence about the file."""
 
 import json
-import os
 import stat
 import warnings
 from collections.abc import Iterator, Mapping
@@ -24,6 +23,7 @@ from embtie_widgets.sources.header import (
 )
 
 _AGAIN = "Download it again."
+_MOST_BYTES = 2**26  # parsed, a text of brackets takes twenty times as much
 
 
 class TensorFile:
@@ -59,20 +59,6 @@ class TensorFile:
         return _mapped(self.path, value)
 
 
-def local_path(name: str | Path) -> Path:
-    """The path that a user wrote, ~ expanded; an EmbtieError where no file can be called so."""
-    try:
-        usable = b"\0" not in os.fsencode(name)
-    except UnicodeEncodeError:
-        usable = False
-    if not usable:
-        raise EmbtieError(
-            "A file's name holds a NUL byte or a broken character.", "Write the name again."
-        )
-    # Unlike Path.expanduser this leaves an unknown user's ~name as it is.
-    return Path(os.path.expanduser(name))
-
-
 def check_start(path: Path) -> None:
     """Refuse missing, empty and pointer files before a parser meets them."""
     with sentences(path):
@@ -103,11 +89,23 @@ def sentences(path: Path) -> Iterator[None]:
         raise EmbtieError(f"{path.name} cannot be read.", "Check the disk it is on.") from None
 
 
-def read_json(path: Path) -> Any:
-    """The parsed file; an EmbtieError where it is no JSON."""
+def read_whole(path: Path) -> bytes:
+    """All of a file that is not made of weights: configuration, index, tokens; an EmbtieError for
+    one that is too large to be such."""
     check_start(path)
     with sentences(path):
-        raw = path.read_bytes()
+        size = path.stat().st_size  # what is read takes its room at once, however small the file
+    raw = _first(path, min(size, _MOST_BYTES) + 1)
+    if len(raw) > _MOST_BYTES:
+        raise EmbtieError(
+            f"{path.name} is larger than {_MOST_BYTES >> 20} MB, which no such file is.", _AGAIN
+        )
+    return raw
+
+
+def read_json(path: Path) -> Any:
+    """The parsed file; an EmbtieError where it is no JSON."""
+    raw = read_whole(path)
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):

@@ -15,8 +15,9 @@ import huggingface_hub.utils
 import torch
 
 from embtie_widgets.errors import EmbtieError, Interrupted
-from embtie_widgets.progress import Progress, spoken
+from embtie_widgets.progress import Progress, elsewhere, spoken
 from embtie_widgets.sources import tensor_cache
+from embtie_widgets.sources.bounds import check_matrix, take_fetching
 from embtie_widgets.sources.header import (
     PREFIX,
     Slot,
@@ -199,7 +200,10 @@ class RemoteTensors:
     def read(self, name: str) -> torch.Tensor:
         """The tensor as stored: mapped from the local cache, fetched into it before if need be."""
         wanted = self._wanted(name)
-        tensor, note = tensor_cache.obtain(wanted, lambda s: self._fill(wanted, s), self._progress)
+        with elsewhere(self.to_fetch(name)):
+            tensor, note = tensor_cache.obtain(
+                wanted, lambda sink: self._fill(wanted, sink), self._progress
+            )
         if note:
             self._note(note)
         return tensor
@@ -226,6 +230,9 @@ class RemoteTensors:
         if not self._file.parts:
             stage += f", while {spoken(slot.end)} of its file pass by"
         self._progress(stage, sink.done, slot.size)
+        check_matrix(slot.shape, wanted.tensor)
+        moving = slot.size - sink.done if self._file.parts else slot.end
+        take_fetching(moving, f"{wanted.tensor} of {listing.ref}")
         self._file.fetch(slot.start, slot.end, sink, stage)
         if not self._file.parts:
             self._note(

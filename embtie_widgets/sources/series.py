@@ -9,9 +9,9 @@ from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources import hub
-from embtie_widgets.sources.load import BUNDLED, find, load
+from embtie_widgets.sources.load import find, load
 from embtie_widgets.sources.loaded import Loaded
-from embtie_widgets.sources.reading import local_path
+from embtie_widgets.sources.named_models import BUNDLED, model_path
 from embtie_widgets.sources.revisions import Revision, gaps, ordered, parse
 from embtie_widgets.sources.snapshots import snapshots
 
@@ -88,7 +88,7 @@ class Series:
 
 def is_remote(ref: str) -> bool:
     """Whether a name stands for a model on the hub rather than one on this machine."""
-    return ref not in BUNDLED and hub.is_hub_id(ref) and not local_path(ref).exists()
+    return ref not in BUNDLED and hub.is_hub_id(ref) and not model_path(ref).exists()
 
 
 def list_revisions(ref: str) -> list[Revision]:

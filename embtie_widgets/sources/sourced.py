@@ -10,6 +10,7 @@ import torch
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
+from embtie_widgets.sources.bounds import check_matrix
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.status import Found, judge, treat_as_tied
 from embtie_widgets.sources.tokens import Vocabulary
@@ -147,6 +148,7 @@ def checked(matrix: torch.Tensor, name: str, role: str) -> torch.Tensor:
             f"The {role} matrix {name} has the shape {shape}; expected rows x width.",
             "Choose a file with one row per token.",
         )
+    check_matrix(tuple(matrix.shape), name)
     return matrix
 
 

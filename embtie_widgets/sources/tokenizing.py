@@ -25,8 +25,8 @@ from embtie_widgets.sources.files import Files, optional_json
 from embtie_widgets.sources.library import transformers
 from embtie_widgets.sources.load import Place, find, is_gguf
 from embtie_widgets.sources.loaded import Loaded
-from embtie_widgets.sources.permission import token_list_path
-from embtie_widgets.sources.reading import check_start, read_json, sentences
+from embtie_widgets.sources.named_models import token_list_path
+from embtie_widgets.sources.reading import read_json, read_whole
 
 _READY = (
     "Choose a model that has its tokenizer, or, to count tokens alone, give a ready count file: "
@@ -152,9 +152,7 @@ def _of_token_file(path: Path) -> ModelTokenizer:
 
 
 def _of_json(path: Path, name: str) -> Tokenizer:
-    check_start(path)
-    with sentences(path):
-        raw = path.read_bytes()
+    raw = read_whole(path)
     try:
         return Tokenizer.from_buffer(raw)
     except Exception:  # the library raises bare exceptions
@@ -167,9 +165,7 @@ def _of_json(path: Path, name: str) -> Tokenizer:
 
 def _of_pieces(path: Path, name: str) -> Tokenizer:
     """From a SentencePiece model; a file of ranks leaves out how a text is cut first."""
-    check_start(path)
-    with sentences(path):
-        data = path.read_bytes()
+    data = read_whole(path)
     if piece_files.is_ranked(data):
         raise EmbtieError(f"{path.name} of '{name}' does not say how it cuts texts.", _SAVE)
     return made_tokenizers.sentencepiece(piece_files.scored_pieces(data, path.name), path.name)

@@ -11,7 +11,8 @@ from embtie_widgets.errors import EmbtieError, Interrupted
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.sources import piece_files, spelling
 from embtie_widgets.sources.files import Files, optional_json
-from embtie_widgets.sources.reading import check_start, local_path, read_json, sentences
+from embtie_widgets.sources.paths import local_path
+from embtie_widgets.sources.reading import read_json, read_whole
 from embtie_widgets.sources.spelling import Spelling
 
 Item = TypeVar("Item")
@@ -151,9 +152,7 @@ def _of_pieces(files: Files, name: str) -> Vocabulary:
             ]
         )
     path = files.path(name)
-    check_start(path)
-    with sentences(path):
-        data = path.read_bytes()
+    data = read_whole(path)
     vocabulary = Vocabulary()
     if piece_files.is_ranked(data):
         vocabulary.keys |= piece_files.ranked(data, name)
@@ -306,9 +305,7 @@ def _from_file(path: Path, progress: Progress) -> Vocabulary:
 
 def _lines(path: Path) -> list[bytes]:
     """The lines' own bytes; an empty line is a row without token."""
-    check_start(path)
-    with sentences(path):
-        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    lines = read_whole(path).removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     if lines and all(line.endswith(b"\r") for line in lines):
