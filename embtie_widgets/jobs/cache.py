@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError
@@ -58,13 +59,19 @@ def kept_or_made(
         if not is_whole(result):
             return result
         keep(key, result)
-    _write(_latest(request), key.encode())
+    note(request, key)
     return result
 
 
-def latest(request: Request) -> Any | None:
-    """The result that answered this request last, whatever its models hold today, or None."""
-    path = _latest(request)
+def note(request: Request, key: str, stamp: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Say that this entry answered the request last, while its models were as `stamp` says."""
+    _write(_latest(request, stamp), key.encode())
+
+
+def latest(request: Request, stamp: Mapping[str, str] = MappingProxyType({})) -> Any | None:
+    """The result that answered this request last, or None; whatever its models hold today, unless
+    a `stamp` says how they have to be."""
+    path = _latest(request, stamp)
     try:
         return None if path is None else recall(path.read_text("ascii"))
     except (OSError, ValueError):
@@ -102,9 +109,9 @@ def _path(key: str) -> Path | None:
     return folder / f"{key}.npz" if folder is not None and _KEY.fullmatch(key) else None
 
 
-def _latest(request: Request) -> Path | None:
+def _latest(request: Request, stamp: Mapping[str, str]) -> Path | None:
     folder = cache_folder()
-    return None if folder is None else folder / f"{entry_key(request, {})}.latest"
+    return None if folder is None else folder / f"{entry_key(request, stamp)}.latest"
 
 
 def _write(path: Path | None, data: bytes) -> None:

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from embtie_widgets.jobs import catalogue_file
-from embtie_widgets.jobs.catalogue_file import Entry, Pair
 from embtie_widgets.jobs.local_copies import local_refs
 from embtie_widgets.jobs.packaged import packaged_counts
 from embtie_widgets.requests import ModelRef
+from embtie_widgets.sources import catalogue_file
+from embtie_widgets.sources.catalogue_file import Entry, Pair
+from embtie_widgets.sources.named_models import laid_out_models
 
 __all__ = [
     "Entry",
@@ -34,11 +35,15 @@ class Hit:
 
 
 def entries() -> tuple[Entry, ...]:
-    """Every model, the user's own first; one that the user names again reads as the user says."""
+    """Every model, each once: those that the user's own file names, those laid out in the folders
+    of EMBTIE_MODELS, and the presets."""
     own = catalogue_file.read(catalogue_file.user_file()).models
-    named = {entry.ref for entry in own}
+    laid_out = (Entry(name, name) for name in laid_out_models())
     preset = catalogue_file.read(catalogue_file.PRESETS).models
-    return (*own, *(entry for entry in preset if entry.ref not in named))
+    found: dict[str, Entry] = {}
+    for entry in (*own, *laid_out, *preset):
+        found.setdefault(entry.ref, entry)
+    return tuple(found.values())
 
 
 def pairs() -> tuple[Pair, ...]:

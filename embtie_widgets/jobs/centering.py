@@ -12,7 +12,7 @@ from embtie_widgets.jobs.cells import CellTask
 from embtie_widgets.jobs.centering_cost import work_of
 from embtie_widgets.jobs.centering_effect import effects_of
 from embtie_widgets.jobs.centering_known import recalled, remember
-from embtie_widgets.jobs.centering_plan import refuse_sweep_on_page, tasks_of
+from embtie_widgets.jobs.centering_plan import tasks_of
 from embtie_widgets.jobs.centering_report import (
     finished_run,
     known_of,
@@ -54,7 +54,6 @@ def look_up(request: CenteringRequest) -> CenteringReport | None:
 
 
 def _train(request: CenteringRequest, progress: Progress) -> CenteringReport:
-    refuse_sweep_on_page(request)
     where, plan = place(), open_plan(request, progress)
     sweep = _Sweep(request, plan, where, progress)
     found: CenteringReport = kept_or_made(request, plan.hashes, sweep.carried_out, _is_whole)

@@ -5,19 +5,15 @@ Equal cells of different requests get equal recipes, and so are the same run.
 
 from dataclasses import replace
 
-from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.cells import CellTask
 from embtie_widgets.jobs.training_plan import TIED, UNTIED, Plan
 from embtie_widgets.requests import CenteringRequest
 from embtie_widgets.requests.centering import Cell
-from embtie_widgets.sources.permission import is_served
 from embtie_widgets.training.centering import method_plugs
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.logit_recorder import LogitRecorder
 from embtie_widgets.training.presets import preset
 from embtie_widgets.training.runs import RunSpec
-
-SERVED_STEPS = 20_000
 
 
 def tasks_of(request: CenteringRequest, plan: Plan) -> list[CellTask]:
@@ -59,17 +55,6 @@ def mean_rows(request: CenteringRequest, plan: Plan) -> int | None:
     """How many leading rows give the mean; None for all, as it is where all have a token."""
     some = request.rows == "tokens" and request.extra_rows > 0
     return real_rows(plan) if some else None
-
-
-def refuse_sweep_on_page(request: CenteringRequest) -> None:
-    """An EmbtieError for a sweep that takes a shared page too long."""
-    steps = request.steps * len(request.cells)
-    if is_served() and steps > SERVED_STEPS:
-        raise EmbtieError(
-            f"On a shared page a sweep takes at most {SERVED_STEPS:,} steps, all runs together; "
-            f"asked for are {len(request.cells):,} runs of {request.steps:,} steps.",
-            "Choose fewer methods, rates or steps, or run embtie yourself.",
-        )
 
 
 def _config(request: CenteringRequest, plan: Plan, cell: Cell) -> TrainingConfig:

@@ -11,7 +11,7 @@ from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.results.checkpoints import Checkpoint
 from embtie_widgets.results.drift import Drift, DriftReport
-from embtie_widgets.sources.reading import local_path
+from embtie_widgets.sources.paths import local_path
 from embtie_widgets.sources.series import Series, load_series
 from embtie_widgets.training.run_store import RunStore, is_run
 from embtie_widgets.training.twins import Twins

@@ -3,8 +3,8 @@
 from embtie_widgets.jobs.estimate import Estimate, experience
 from embtie_widgets.jobs.training_cost import READ, training_work
 from embtie_widgets.requests import DriftRequest
+from embtie_widgets.sources.named_models import BUNDLED
 
-_BUNDLED = ("nano-tied", "nano-untied")
 _SHIPPED = Estimate(0.9, 40_000_000)
 
 
@@ -15,5 +15,5 @@ def estimate_drift(request: DriftRequest) -> Estimate | None:
         return experience.estimate(training_work(request, tied=1, untied=1))
     if request.source == "file":
         return READ
-    bundled = all(model.ref in _BUNDLED for model in request.models)
+    bundled = all(model.ref in BUNDLED for model in request.models)
     return _SHIPPED if request.source == "model" and bundled else None

@@ -10,8 +10,8 @@ from embtie_widgets.progress import Progress
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.requests.evaluate import EvaluateRequest
 from embtie_widgets.sources.models import OpenModel, model_hash, sizes_of
+from embtie_widgets.sources.named_models import model_path
 from embtie_widgets.sources.passages import habit
-from embtie_widgets.sources.reading import local_path
 from embtie_widgets.sources.tokenizing import ModelTokenizer, tokenizer_of
 from embtie_widgets.training.run_store import MANIFEST
 
@@ -51,7 +51,7 @@ def prepare(request: EvaluateRequest, progress: Progress) -> list[Side]:
 
 def _refuse_bare_runs(ref: ModelRef) -> None:
     """A run that is still growing, or was only recorded, has matrices and no whole model."""
-    folder = local_path(ref.ref)
+    folder = model_path(ref.ref)
     if (folder / MANIFEST).is_file() and not (folder / "config.json").is_file():
         raise EmbtieError(
             f"'{folder.name}' is a run that holds numbers and matrices, not the whole model.",

@@ -23,6 +23,7 @@ from embtie_widgets.results.neighbours import NeighbourLists
 from embtie_widgets.results.spectra import MatrixGeometry, SpaceComparison
 from embtie_widgets.results.spectral import SpectralDistance
 from embtie_widgets.results.storage import storable
+from embtie_widgets.sources.kept import keeps
 
 Vector = np.ndarray[Any, np.dtype[Any]]
 Names = tuple[str, str]
@@ -255,6 +256,9 @@ class Parts:
 
 
 _last: list[tuple[OpenPair, dict[tuple[str, bool], Rows]]] = []
+
+
+keeps(_last.clear)
 
 
 def recent_parts(request: GeometryRequest) -> Parts:

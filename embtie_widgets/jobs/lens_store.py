@@ -15,6 +15,7 @@ import torch
 from embtie_widgets.jobs.cache import SIZE_LIMIT, keep
 from embtie_widgets.jobs.parts import Part, known_part
 from embtie_widgets.results.storage import storable
+from embtie_widgets.sources.kept import keeps
 from embtie_widgets.training.translators import Translators
 
 Vector = np.ndarray[Any, np.dtype[Any]]
@@ -72,6 +73,7 @@ def recalled(key: str) -> Translators | None:
     return _restored(kept) if isinstance(kept, KeptTranslators) else None
 
 
+@keeps
 def forget() -> None:
     """Keep none in memory."""
     with _lock:

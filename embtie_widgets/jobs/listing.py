@@ -1,17 +1,16 @@
 """What can be said of a model's checkpoints without loading them, and mostly without torch."""
 
-import os.path
 from collections.abc import Callable
 from functools import partial
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.estimate import Estimate
+from embtie_widgets.jobs.local_copies import on_disk
 from embtie_widgets.jobs.lookup import ask
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.requests.checkpoints import CheckpointsRequest
 from embtie_widgets.results.checkpoints import CheckpointReport
-
-_BUNDLED = ("nano-tied", "nano-untied")
+from embtie_widgets.sources.named_models import BUNDLED
 
 
 def ask_listing(
@@ -28,8 +27,8 @@ def estimate_checkpoints(request: CheckpointsRequest) -> Estimate | None:
     """Next to nothing for what is bundled or only listed here; None for the hub, and for files
     on this machine whose size is not known."""
     ref = request.model.ref
-    listed_here = request.depth != "matrices" and os.path.exists(ref)
-    return Estimate(0.3, 0) if ref in _BUNDLED or listed_here else None
+    listed_here = request.depth != "matrices" and on_disk(ref)
+    return Estimate(0.3, 0) if ref in BUNDLED or listed_here else None
 
 
 def _listed(ref: str) -> CheckpointReport:

@@ -4,9 +4,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from embtie_widgets.errors import EmbtieError
+from embtie_widgets.sources.named_models import BUNDLED, model_path
 from embtie_widgets.sources.place import tensors_folder
 
-BUNDLED = ("nano-tied", "nano-untied")
 _WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 
 
@@ -26,8 +27,12 @@ def _is_here(ref: str, whole: dict[str, Path], tensors: dict[str, Path]) -> bool
 
 
 def on_disk(ref: str) -> bool:
-    """Whether the reference is bundled or the path of something; no name is too odd to ask."""
-    return ref in BUNDLED or os.path.exists(ref)
+    """Whether the reference is bundled or the path of something that may be opened; no name is too
+    odd to ask."""
+    try:
+        return ref in BUNDLED or os.path.exists(model_path(ref))
+    except EmbtieError:
+        return False
 
 
 def _hub_folders() -> dict[str, Path]:

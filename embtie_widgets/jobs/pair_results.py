@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from embtie_widgets.jobs.pairs import OpenPair, describe
+from embtie_widgets.measures.mean_copies import mean_copies
 from embtie_widgets.requests import PairRequest
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.scales import are_capped
@@ -46,7 +47,30 @@ def own_counts(pair: OpenPair) -> "np.ndarray[Any, np.dtype[np.int64]] | None":
 def pair_notes(pair: OpenPair) -> list[str]:
     """What was decided until the measuring began."""
     own = [f"{model.name}: {note}" for model in (pair.a, pair.b) for note in model.notes]
-    return [*pair.notes, *pair.roles.notes, *centring_notes(pair), *own, *pair.matched.notes]
+    decided = [*pair.notes, *pair.roles.notes, *centring_notes(pair)]
+    return [*decided, *own, *copies_notes(pair), *pair.matched.notes]
+
+
+def copies_notes(pair: OpenPair) -> Iterator[str]:
+    """Which rows were added and never trained, once for each matrix."""
+    seen: set[str] = set()
+    for name, matrix in pair.roles.stored.items():
+        known = pair.roles.hashes[name]
+        rows = np.arange(0) if known in seen else mean_copies(matrix)
+        seen.add(known)
+        if len(rows):
+            yield (
+                f"{name}: {_which(rows)} all but the mean row, as rows are that were added to a "
+                "finished model and never trained. They crowd each other's lists of neighbours."
+            )
+
+
+def _which(rows: "np.ndarray[Any, np.dtype[np.int64]]") -> str:
+    if len(rows) == 1:
+        return f"row {rows[0]} is"
+    whole = rows[-1] - rows[0] + 1 == len(rows)
+    joined = f"{rows[0]} to {rows[-1]}"
+    return f"rows {joined} ({len(rows):,}) are" if whole else f"{len(rows):,} of rows {joined} are"
 
 
 def centring_notes(pair: OpenPair) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from embtie_widgets.jobs.cache import entry_key, kept_or_made, latest, recall
 from embtie_widgets.jobs.pairs import OpenPair, is_here, open_pair
+from embtie_widgets.jobs.shipped import remember
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests import PairRequest
 from embtie_widgets.sources.hub import is_hub_id
@@ -15,7 +16,9 @@ def kept_of(
 ) -> Any:
     """The result kept for this request and these very matrices, else what `measure` makes."""
     progress("looking for an earlier result", 0, 1)
-    return kept_or_made(request, pair.fingerprint, measure)
+    result = kept_or_made(request, pair.fingerprint, measure)
+    remember(request, entry_key(request, pair.fingerprint))
+    return result
 
 
 def look_up(request: PairRequest) -> Any | None:

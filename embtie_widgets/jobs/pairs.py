@@ -17,10 +17,11 @@ from embtie_widgets.jobs.estimate import experience
 from embtie_widgets.measures.kinds import kinds_of
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef, PairRequest
-from embtie_widgets.sources.load import BUNDLED, load
+from embtie_widgets.sources.kept import keeps
+from embtie_widgets.sources.load import load
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.matching import Match, match
-from embtie_widgets.sources.reading import local_path
+from embtie_widgets.sources.named_models import BUNDLED, model_path, token_list_path
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,12 @@ _recent: dict[tuple[Any, ...], tuple[object, OpenPair]] = {}
 _lock = threading.Lock()
 
 
+@keeps
+def _forget() -> None:
+    with _lock:
+        _recent.clear()
+
+
 def open_pair(request: PairRequest, progress: Progress = silent) -> OpenPair:
     """Load both models, match their vocabularies and hand out the roles.
 
@@ -157,7 +164,9 @@ def _stamp(request: PairRequest) -> tuple[Any, ...] | None:
 
 def _file_facts(ref: ModelRef) -> Iterator[tuple[str, int, int]]:
     named = [] if ref.ref in BUNDLED else [ref.ref]
-    for path in map(local_path, [*named, *filter(None, (ref.output_file, ref.tokens_file))]):
+    paths = [model_path(one) for one in (*named, *filter(None, [ref.output_file]))]
+    lists = [] if ref.tokens_file is None else [token_list_path(ref.tokens_file, ref.ref)]
+    for path in (*paths, *lists):
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             known = file.stat()
             yield str(file), known.st_size, known.st_mtime_ns
@@ -185,7 +194,7 @@ def _opened(request: PairRequest, progress: Progress) -> OpenPair:
 
 def is_here(ref: ModelRef) -> bool:
     """Whether a model can be opened without asking the hub."""
-    return ref.ref in BUNDLED or os.path.exists(local_path(ref.ref))
+    return ref.ref in BUNDLED or os.path.exists(model_path(ref.ref))
 
 
 def recent_pair(request: PairRequest) -> OpenPair:

@@ -3,10 +3,10 @@ is not needed."""
 
 from dataclasses import dataclass
 
-from embtie_widgets.jobs.catalogue_file import PRESETS, read
 from embtie_widgets.jobs.papers_ground import STAND_IN
 from embtie_widgets.jobs.papers_printed import NEO, OLMO, QWEN
 from embtie_widgets.requests import ModelRef
+from embtie_widgets.sources.catalogue_file import PRESETS, read
 
 _PRESETS = {OLMO: "olmo-1b", NEO: "pythia-neo", QWEN: "qwen3"}
 TOKENS, STORED = "tokens", "stored rows"

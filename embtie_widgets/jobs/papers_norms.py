@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from embtie_widgets.errors import Cancelled, EmbtieError
-from embtie_widgets.jobs.catalogue_file import PRESETS, read
 from embtie_widgets.jobs.norms import frobenius
 from embtie_widgets.jobs.packaged import packaged_counts
 from embtie_widgets.jobs.pairs import Roles, describe
@@ -32,6 +31,7 @@ from embtie_widgets.measures.matrices import survey
 from embtie_widgets.measures.spectra import spectrum
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.results.papers import PaperItem, PaperNumber
+from embtie_widgets.sources.catalogue_file import PRESETS, read
 from embtie_widgets.sources.load import load
 from embtie_widgets.sources.loaded import Loaded
 

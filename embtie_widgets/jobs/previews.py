@@ -12,6 +12,7 @@ from typing import Any
 
 from embtie_widgets.errors import Cancelled
 from embtie_widgets.jobs import run as doors
+from embtie_widgets.jobs.turn import Turn, in_turn, is_short
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests import Request
 
@@ -48,14 +49,17 @@ def run_with_preview(
     A preview that goes wrong goes to `failed` and keeps nothing back.
     """
     sketch = doors.preview(request)
-    if sketch is not None:
+    if sketch is None:
+        return in_turn(request, progress)
+    with Turn(request, progress) as turn:
         try:
-            _run_preview(request, sketch, progress, tell)
+            _run_preview(request, sketch, turn, tell)
         except Cancelled:
             raise
         except Exception as fault:
             failed(fault)
-    return doors.run(request, progress=progress)
+        turn.take()
+        return doors.run(request, progress=turn.progress)
 
 
 def look_with_preview(request: Request, progress: Progress, tell: Tell) -> Any | None:
@@ -70,11 +74,15 @@ def look_with_preview(request: Request, progress: Progress, tell: Tell) -> Any |
     return found
 
 
-def _run_preview(request: Request, sketch: Request, progress: Progress, tell: Tell) -> None:
-    progress(_LOOKING, 0, 1)
+def _run_preview(request: Request, sketch: Request, turn: Turn, tell: Tell) -> None:
+    turn.progress(_LOOKING, 0, 1)
     # This opens the models where they are at hand, and the cost is known from then on.
     if doors.look(request) is None and _is_worth_it(request):
-        tell(Preview(request, sketch, doors.run(sketch, progress=_of_preview(progress))))
+        if not is_short(sketch):
+            turn.take()
+        with turn.briefly():
+            result = doors.run(sketch, progress=_of_preview(turn.progress))
+        tell(Preview(request, sketch, result))
 
 
 def _is_worth_it(request: Request) -> bool:

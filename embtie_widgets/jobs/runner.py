@@ -13,6 +13,8 @@ from embtie_widgets.errors import Cancelled, EmbtieError
 from embtie_widgets.jobs.processors import share_processors
 from embtie_widgets.progress import Progress
 from embtie_widgets.requests import Request
+from embtie_widgets.sources.kept import give_back
+from embtie_widgets.sources.permission import is_served
 
 if TYPE_CHECKING:
     from embtie_widgets.jobs.previews import Preview
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("embtie")
 _QUIET_SECONDS = 0.1
 _TICK_SECONDS = 0.5
+_LONG_SECONDS = 1.0
+_KEPT_BYTES = 2**29
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Stage:
 @dataclass(frozen=True)
 class Outcome:
     """How a job ended: a result, an error, or cancelled; none of them where one was looked for in
-    vain."""
+    vain.  Of its `seconds` it has `waited` so many for its device."""
 
     request: Request
     result: Any = None
@@ -44,6 +48,14 @@ class Outcome:
     cancelled: bool = False
     seconds: float = 0.0
     cached: bool = False
+    waited: float = 0.0
+
+    @property
+    def how(self) -> str:
+        """How it ended, in a word."""
+        if self.cancelled:
+            return "cancelled"
+        return "failed" if self.error else "cached" if self.cached else "done"
 
 
 class Listener(Protocol):
@@ -70,6 +82,9 @@ class Job:
     _closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _now: tuple[str, int, int] = ("starting", 0, 1)
+    _left: float | None = None  # where that was said, and need not be reckoned
+    _waits: float | None = None  # since when
+    _waited: float = 0.0
     _since: float = field(default_factory=time.monotonic)
     _from: int = 0  # how much of the stage was there when it began
     _told: float = 0.0
@@ -90,8 +105,19 @@ class Job:
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Tell the listener where the work is, and stop when called off."""
+        if self._waits is not None:
+            self._waited, self._waits = self._waited + time.monotonic() - self._waits, None
+        self._come_to(stage, done, total)
+
+    def waiting(self, words: str, left: float | None) -> None:
+        """Tell the listener what the work waits for, and stop when called off."""
+        self._waits = self._waits or time.monotonic()
+        self._come_to(words, 0, 1, left)
+
+    def _come_to(self, stage: str, done: int, total: int, left: float | None = None) -> None:
         if self._closed:
             raise Cancelled
+        self._left = left
         if stage != self._now[0]:
             self._since, self._from = time.monotonic(), done
         elif time.monotonic() - self._told < _QUIET_SECONDS:
@@ -117,7 +143,7 @@ class Job:
         self._told = time.monotonic()
         within = self._told - self._since
         known = done > self._from and within > _QUIET_SECONDS
-        remaining = within * (total - done) / (done - self._from) if known else None
+        remaining = within * (total - done) / (done - self._from) if known else self._left
         self.listener.progressed(Stage(stage, done, total, self._elapsed(), remaining))
 
     def _tick(self, ended: threading.Event) -> None:
@@ -126,10 +152,10 @@ class Job:
             if time.monotonic() - self._told >= _TICK_SECONDS:
                 self._tell()
 
-    def work(self, run: Callable[..., Any]) -> None:
-        """Carry the request out and tell how it ended."""
+    def work(self, run: Callable[..., Any]) -> Outcome | None:
+        """Carry the request out and tell how it ended; None if it was called off before."""
         if self._closed:
-            return
+            return None
         ended = threading.Event()
         threading.Thread(target=self._tick, args=(ended,), daemon=True).start()
         try:
@@ -137,6 +163,7 @@ class Job:
         finally:
             ended.set()
         self._close(outcome)
+        return outcome
 
     def _carried_out(self, run: Callable[..., Any]) -> Outcome:
         try:
@@ -146,7 +173,8 @@ class Job:
         except Exception as fault:
             return Outcome(self.request, error=told(fault), seconds=self._elapsed())
         cached = bool(getattr(result, "settings", {}).get("cached", False))
-        return Outcome(self.request, result=result, seconds=self._elapsed(), cached=cached)
+        gone, waited = self._elapsed(), self._waited
+        return Outcome(self.request, result=result, seconds=gone, cached=cached, waited=waited)
 
     def _elapsed(self) -> float:
         return time.monotonic() - self.started
@@ -172,6 +200,10 @@ class _Reporter:
     def partial(self, result: Any) -> None:
         """There is something of the result to show."""
         self.job.partial(result)
+
+    def waiting(self, words: str, left: float | None) -> None:
+        """The work waits, for so many seconds more."""
+        self.job.waiting(words, left)
 
 
 def told(fault: Exception) -> EmbtieError:
@@ -201,7 +233,7 @@ class Runner:
         """Start a request; its listener hears of progress, with `previews` of a preview where that
         is worth the time, and of the end."""
         job = Job(request, listener, previews)
-        return self._start(_work, job, self._executor or shared_executor())
+        return self._start(_work, job, self._executor or _executor_for(request))
 
     def look(self, request: Request, listener: Listener) -> Job:
         """Look for the result of an earlier run, or for a preview, beside whatever is running."""
@@ -217,7 +249,14 @@ class Runner:
 
 
 def _work(job: Job) -> None:
-    job.work(partial(_run_with_preview, tell=job.preview) if job.previews else _run)
+    known: dict[str, Any] = {"kind": job.request.kind}
+    logger.info("job started", extra={"event": "job-started", **known})
+    outcome = job.work(partial(_run_with_preview, tell=job.preview) if job.previews else _run)
+    if outcome is not None:
+        known |= {"how": outcome.how, "seconds": round(outcome.seconds, 3)}
+        logger.info("job ended", extra={"event": "job-ended", **known})
+        if is_served() and outcome.seconds >= _LONG_SECONDS:
+            give_back(_KEPT_BYTES)  # others want the memory
 
 
 def _look(job: Job) -> None:
@@ -227,9 +266,9 @@ def _look(job: Job) -> None:
 # The import of torch happens in these three, behind the first run, and never on the main thread.
 def _run(request: Request, *, progress: Progress) -> Any:
     share_processors()
-    from embtie_widgets.jobs.run import run
+    from embtie_widgets.jobs.turn import in_turn
 
-    return run(request, progress=progress)
+    return in_turn(request, progress)
 
 
 def _run_with_preview(
@@ -255,6 +294,17 @@ _executors_lock = threading.Lock()
 def shared_executor() -> Executor:
     """One worker for all panels of a kernel: one heavy job at a time."""
     return _executor("embtie")
+
+
+def _executor_for(request: Request) -> Executor:
+    """The shared one; what takes but a moment does not stand behind what waits in a line."""
+    from embtie_widgets.jobs.line import is_set
+    from embtie_widgets.jobs.turn import is_short
+
+    try:
+        return _executor("embtie-short") if is_set() and is_short(request) else shared_executor()
+    except EmbtieError:  # which the run will say
+        return shared_executor()
 
 
 def quick_executor() -> Executor:

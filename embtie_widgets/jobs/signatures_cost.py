@@ -5,9 +5,9 @@ from dataclasses import replace
 from embtie_widgets.jobs.estimate import Estimate, Work, experience
 from embtie_widgets.jobs.training_cost import training_work
 from embtie_widgets.requests.signatures import SignaturesRequest
+from embtie_widgets.sources.named_models import BUNDLED
 
-_BUNDLED = ("nano-tied", "nano-untied")
-_BUNDLED_CHECKPOINTS = 6
+BUNDLED_CHECKPOINTS = 6
 _TEXT = Estimate(3.0, 150_000_000)  # reading a text and counting in it
 # Of a probe: contexts, directions of labels, and how often a fold is fitted.
 _CONTEXTS, _DIRECTIONS, _PER_FOLD = 32, 64, 3
@@ -24,8 +24,8 @@ def estimate_signatures(request: SignaturesRequest) -> Estimate | None:
     if request.source == "train":
         work = training_work(request, tied=1, untied=1)
         return _sum(experience.estimate(work), _compared(request, 3 * _SAVED))
-    if request.source == "model" and all(model.ref in _BUNDLED for model in request.models):
-        count = len(request.revisions) or min(request.count + 1, _BUNDLED_CHECKPOINTS)
+    if request.source == "model" and all(model.ref in BUNDLED for model in request.models):
+        count = len(request.revisions) or min(request.count + 1, BUNDLED_CHECKPOINTS)
         return _sum(_TEXT, _compared(request, 2 * len(request.models) * count))
     return None
 

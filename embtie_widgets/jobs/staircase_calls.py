@@ -11,7 +11,7 @@ from embtie_widgets.jobs.staircase import run_staircase
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef, SignaturesRequest, StaircaseRequest
 from embtie_widgets.results.staircase import StaircaseReport, StaircaseRun
-from embtie_widgets.sources.reading import local_path
+from embtie_widgets.sources.paths import local_path
 from embtie_widgets.sources.tokenizing import tokenizer_of
 from embtie_widgets.training.corpus import as_corpus, corpus_from_documents, split_documents
 from embtie_widgets.training.corpus import read_text as read_text_file

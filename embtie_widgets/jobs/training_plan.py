@@ -6,14 +6,13 @@ Panels that ask for the same recipe get the same specs here, and so the same run
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.course import Course
 from embtie_widgets.jobs.training_cost import WIDTH, saw_rows
 from embtie_widgets.jobs.training_rows import Rows, rows_of_corpus
 from embtie_widgets.jobs.training_runs import Watch, known_run, run_of
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests.training import TrainingRequest
-from embtie_widgets.sources.permission import is_served
+from embtie_widgets.sources.bounds import check_logits
 from embtie_widgets.training.bottleneck_recorder import BottleneckRecorder
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.corpus import Corpus
@@ -25,7 +24,6 @@ from embtie_widgets.training.runs import RunSpec
 from embtie_widgets.training.texts import corpus_for
 
 TIED, UNTIED = "tied", "untied"
-SERVED_STEPS, SERVED_TOKENS = 2_000, 8_192
 _PARTS = 12
 _LEAST_KEPT, _KEPT_BYTES = 3, 2**28
 
@@ -79,22 +77,11 @@ class Plan:
 
 def open_plan(request: TrainingRequest, progress: Progress = silent) -> Plan:
     """Read the text, and make the recipe."""
-    refuse_on_page(request)
     corpus, held = corpus_for(request.corpus, request.tokenizer, request.vocabulary, progress)
     rows = _rows(corpus, held)
+    check_logits(request.batch * request.length, rows)
     saw_rows(request, rows)
     return Plan(request, corpus, held, _config(request, rows), rows_of_corpus(corpus, rows))
-
-
-def refuse_on_page(request: TrainingRequest) -> None:
-    """An EmbtieError for what takes a shared page too long."""
-    tokens = request.batch * request.length
-    if is_served() and (request.steps > SERVED_STEPS or tokens > SERVED_TOKENS):
-        raise EmbtieError(
-            f"On a shared page a training takes at most {SERVED_STEPS:,} steps, each on at most "
-            f"{SERVED_TOKENS:,} tokens; asked for are {request.steps:,} steps on {tokens:,}.",
-            "Choose fewer steps, a smaller batch or a shorter length, or run embtie yourself.",
-        )
 
 
 def _rows(corpus: Corpus, held: Corpus) -> int:

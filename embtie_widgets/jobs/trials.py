@@ -20,7 +20,6 @@ from embtie_widgets.jobs.trials_plan import (
     RANKS,
     language_of,
     plan_of,
-    refuse_trials_on_page,
     tasks_of,
 )
 from embtie_widgets.jobs.trials_report import (
@@ -42,7 +41,6 @@ _OURS = (OWN_TOKENIZER, TRAIN_TOKENIZER)  # those that need no download
 
 def run_trials(request: BottleneckTrialsRequest, progress: Progress = silent) -> TrialsReport:
     """Train what is not trained yet."""
-    refuse_trials_on_page(request)
     where, plan = place(), plan_of(request, progress)
     sweep = _Trials(request, plan, where, progress)
     found: TrialsReport = kept_or_made(request, sweep.hashes, sweep.carried_out, _is_whole)

@@ -5,14 +5,12 @@ Equal trials of different requests get equal recipes, and so are the same run.
 
 from dataclasses import replace
 
-from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.cells import CellTask
 from embtie_widgets.jobs.training_plan import TIED, UNTIED, Plan, open_plan
 from embtie_widgets.jobs.trials_held import spam_held
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import BottleneckTrialsRequest
 from embtie_widgets.requests.trials import Trial
-from embtie_widgets.sources.permission import is_served
 from embtie_widgets.training.bottleneck_recorder import BottleneckRecorder
 from embtie_widgets.training.config import TrainingConfig
 from embtie_widgets.training.head_ways import head_plugs
@@ -22,7 +20,6 @@ from embtie_widgets.training.spamlang import SpamLang, spam_config
 from embtie_widgets.training.trial_recorder import TrialRecorder
 
 RANKS, SPAMLANG = "ranks", "spamlang"
-SERVED_STEPS, SERVED_LOGITS = 20_000, 2**24
 _MEASURED = 256  # positions of a logged step, of which what is transmitted is taken
 
 
@@ -97,29 +94,3 @@ def name_of(one: Trial) -> str:
         f"{tying} {one.symbols}{beside} symbols, width {one.width}, length {one.length} at "
         f"{one.lr:g}, seed {one.seed}"
     )
-
-
-def refuse_trials_on_page(request: BottleneckTrialsRequest) -> None:
-    """An EmbtieError for what takes a shared page too long, or too much memory."""
-    if not is_served():
-        return
-    steps = request.steps * len(request.trials)
-    if steps > SERVED_STEPS:
-        raise EmbtieError(
-            f"On a shared page an experiment takes at most {SERVED_STEPS:,} steps, all runs "
-            f"together; asked for are {len(request.trials):,} runs of {request.steps:,} steps.",
-            "Choose fewer runs or steps, or run embtie yourself.",
-        )
-    logits = max((_logits(request, one) for one in request.trials), default=0)
-    if logits > SERVED_LOGITS:
-        raise EmbtieError(
-            f"On a shared page a step has at most {SERVED_LOGITS:,} logits; the largest run asked "
-            f"for has {logits:,}: its positions times its classes.",
-            "Choose fewer symbols, a smaller amount or more steps, or run embtie yourself.",
-        )
-
-
-def _logits(request: BottleneckTrialsRequest, one: Trial) -> int:
-    """Of one step of SpamLang; what a text takes is told when it is opened."""
-    draws = request.draws(one)
-    return 0 if one.symbols is None else draws.batch * draws.length * rows_of_trial(one)

@@ -24,7 +24,8 @@ from embtie_widgets.results.gradient import BAND_CURVES, CURVES, ROW_VALUES, Flo
 from embtie_widgets.results.groups import BANDS
 from embtie_widgets.results.storage import pack_tokens, unpack_tokens
 from embtie_widgets.sources.checkpoint import SingleFile
-from embtie_widgets.sources.reading import local_path, read_json
+from embtie_widgets.sources.paths import local_path
+from embtie_widgets.sources.reading import read_json
 from embtie_widgets.training.growing import MOST_STEPS, Lines, replaced, writing
 from embtie_widgets.training.store import writable_folder
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
 from embtie_widgets.errors import EmbtieError
-from embtie_widgets.sources.reading import local_path
+from embtie_widgets.sources.paths import local_path
 
 if TYPE_CHECKING:
     from embtie_widgets.training.run_store import Checkpoint

@@ -25,7 +25,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.hashing import tensor_hash
 from embtie_widgets.sources.live import layout_of
 from embtie_widgets.sources.offloaded import at_hand
-from embtie_widgets.sources.reading import local_path
+from embtie_widgets.sources.paths import local_path
 
 FORMAT = "embtie translators 1"
 PACKAGE_FILES = ("config.json", "params.pt")

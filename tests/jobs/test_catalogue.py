@@ -6,8 +6,8 @@ import pytest
 from huggingface_hub import constants
 
 from embtie_widgets.jobs import catalogue
-from embtie_widgets.jobs.catalogue_file import PRESETS, read
 from embtie_widgets.requests import ModelRef
+from embtie_widgets.sources.catalogue_file import PRESETS, read
 
 
 @pytest.fixture(autouse=True)

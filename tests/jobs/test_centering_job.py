@@ -457,10 +457,10 @@ def test_a_sweep_that_cannot_begin_takes_no_earlier_result_from_the_page(
     assert ear.parts == []
 
 
-def test_a_shared_page_refuses_a_sweep_of_too_many_steps(
+def test_a_public_page_refuses_a_sweep_of_too_many_steps(
     request_: CenteringRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("EMBTIE_SERVED", "1")
+    monkeypatch.setenv("EMBTIE_PUBLIC", "1")
     with pytest.raises(EmbtieError, match="30 runs of 1,000 steps"):
         ew.run(CenteringRequest(methods=("none",), seeds=tuple(range(10)), rates=(1e-3, 3e-3, 1e-2),
                                 steps=1_000))  # fmt: skip

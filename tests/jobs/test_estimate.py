@@ -1,8 +1,11 @@
 """Estimates: unknown before the models are, then growing with the work."""
 
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 import embtie_widgets as ew
 from embtie_widgets import machine
@@ -10,6 +13,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import align_cost, devices, estimate
 from embtie_widgets.jobs.align_cost import estimate_align, work_of
 from embtie_widgets.jobs.estimate import Experience, Work, refuse_too_large, timed
+from embtie_widgets.sources import placing
 from tests.fresh import run_fresh
 
 SMALL, LARGE = ew.ModelRef("small"), ew.ModelRef("large")
@@ -127,3 +131,41 @@ def test_a_container_may_leave_less_than_the_machine_has(
     assert devices.free_bytes("cpu")["this machine"] == 1200
     (tmp_path / folder / limit).write_text("max\n")
     assert devices.free_bytes("cpu")["this machine"] > whole / 2
+
+
+def test_a_kernel_of_a_served_page_has_a_share_of_the_memory(monkeypatch):
+    monkeypatch.delenv(machine.VISITOR_MEMORY, raising=False)
+    assert machine.PAGE not in devices.free_bytes("cpu")
+    monkeypatch.setenv(machine.VISITOR_MEMORY, "100000000")
+    most = devices.free_bytes("cpu")[machine.PAGE]
+    held = np.ones(2**23)  # 64 MiB
+    assert devices.free_bytes("cpu")[machine.PAGE] <= most - held.nbytes // 2
+    monkeypatch.setenv(machine.VISITOR_MEMORY, "1")
+    assert devices.free_bytes("cpu")[machine.PAGE] == 0
+    with pytest.raises(EmbtieError, match=r"1\.0 GB of memory, and 0 MB are free on this page"):
+        refuse_too_large("cpu", 10**9)
+    monkeypatch.setenv(machine.VISITOR_MEMORY, "plenty")
+    assert machine.PAGE not in devices.free_bytes("cpu")
+
+
+def test_a_model_is_placed_within_the_share_of_its_page(monkeypatch):
+    monkeypatch.setattr(placing, "free_bytes", lambda _: {machine.HERE: 10**9, machine.PAGE: 1_000})
+    size = SimpleNamespace(dtype="float32", bytes_in=lambda _: 10**6)
+    with pytest.raises(EmbtieError, match="can be used"):
+        placing.place(size, "m", "cpu", "float32", can_wait=False)
+
+
+def test_a_kernel_has_a_share_of_the_graphics_card(monkeypatch):
+    taken = []
+    monkeypatch.setattr(machine, "available_devices", lambda: ["cuda", "cpu"])
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (700 * 2**20, 1_000 * 2**20))
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: 50 * 2**20)
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", taken.append)
+    machine._keep_to_share.cache_clear()
+    machine.pick_device()
+    assert taken == []
+    monkeypatch.setenv(machine.VISITOR_CARD, "250")
+    assert [machine.pick_device().type, machine.pick_device("cuda").type] == ["cuda", "cuda"]
+    assert taken == [0.25]
+    assert devices.free_bytes("cuda")[machine.CARD] == 200 * 2**20
+    machine._keep_to_share.cache_clear()

@@ -382,12 +382,14 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
             ew.run(GradientFlowRequest(source="run", file=str(file)))
 
 
-def test_a_shared_page_trains_within_bounds(
+def test_a_public_page_trains_within_bounds(
     train: GradientFlowRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EMBTIE_SERVED", "1")
-    for much in ({"steps": 2_001}, {"batch": 65, "length": 128}):
-        with pytest.raises(EmbtieError, match="at most 2,000 steps"):
+    monkeypatch.setenv("EMBTIE_PUBLIC", "1")
+    bounds = {"`steps` is at most 2,000": {"steps": 2_001}, "8,192 tokens": {"batch": 65}}
+    for told, much in bounds.items():
+        with pytest.raises(EmbtieError, match=told):
             ew.run(GradientFlowRequest(**much))
     with pytest.raises(EmbtieError, match="laid out"):
         ew.run(train)

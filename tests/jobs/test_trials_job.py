@@ -279,12 +279,12 @@ def test_an_estimate_grows_with_the_runs_and_their_sizes(spam: BottleneckTrialsR
     assert estimate_trials(BottleneckTrialsRequest(tokenizer="no/such")) is None
 
 
-def test_a_shared_page_refuses_what_takes_too_long_or_too_much(
+def test_a_public_page_refuses_what_takes_too_long_or_too_much(
     spam: BottleneckTrialsRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("EMBTIE_SERVED", "1")
+    monkeypatch.setenv("EMBTIE_PUBLIC", "1")
     monkeypatch.setattr(training_runs, "train_run", None)
     with pytest.raises(EmbtieError, match="40 runs of 1,000 steps"):
         ew.run(replace(spam, seeds=tuple(range(10)), steps=1_000))
-    with pytest.raises(EmbtieError, match="20,000,000"):
-        ew.run(replace(spam, symbols=(100_000,), lengths=(1,), amount=6_000))
+    with pytest.raises(EmbtieError, match="50,000,000"):
+        ew.run(replace(spam, symbols=(50_000,), lengths=(1,), amount=30_000))
