@@ -159,7 +159,8 @@ def points(
     marks = marks_by_name(groups)
     data = [
         {
-            "type": "scattergl",
+            # Not by WebGL: its programs are made of text, which no served page runs.
+            "type": "scatter",
             "name": plain(name),
             "x": np.asarray(across, float),
             "y": np.asarray(up, float),

@@ -38,6 +38,14 @@
     for (const one of folds) one.open = true;
     for (const box of boxes) if (!drawn.has(box)) draw(box);
   });
+  // Keys scroll only what can have the focus: tables and formulas wider than the page, while they are.
+  const focusable = new ResizeObserver((changed) => {
+    for (const { target } of changed) {
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
+  });
+  for (const one of document.querySelectorAll(".ep-scroll, .math.block, pre")) focusable.observe(one);
   dark.addEventListener("change", wear);
   wear();
   for (const box of boxes) {

@@ -41,7 +41,7 @@ class PlotFigure(anywidget.AnyWidget):
                figures in which a click means nothing
     """
 
-    _esm = script("common.js", "words.js", "picture.js", "figure.js")
+    _esm = script("common.js", "words.js", "picture.js", "alt.js", "figure.js")
 
     figure = traitlets.Dict().tag(sync=True)
     changes = traitlets.Dict().tag(sync=True)

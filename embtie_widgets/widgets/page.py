@@ -19,7 +19,11 @@ class File(NamedTuple):
 
 
 class CopyButton(anywidget.AnyWidget):
-    """Copies `text` and says so; without clipboard rights it lays the text out to copy by hand."""
+    """Copies `text` and says so; without clipboard rights it lays the text out to copy by hand.
+
+    On a click the page first asks whether the text is still this one: it follows the page, and what
+    was typed a moment ago may be on its way.
+    """
 
     _esm = script("common.js", "copy.js")
     _css = style()
@@ -29,6 +33,14 @@ class CopyButton(anywidget.AnyWidget):
     title = traitlets.Unicode("").tag(sync=True)
     disabled = traitlets.Bool(False).tag(sync=True)
     theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+        self.on_msg(self._receive)
+
+    def _receive(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
+        if content.get("kind") == "ask":
+            self.send({"kind": "there"})  # after the text, on the same line
 
     @traitlets.validate("text")
     def _check_text(self, proposal: dict[str, Any]) -> str:
@@ -100,10 +112,12 @@ class LinkState(anywidget.AnyWidget):
 class KernelWatch(anywidget.AnyWidget):
     """Answers a served page that asks, when its reader does something, whether the kernel is there.
 
-    A page that gets no answer says so; of itself it would stay as it is.
+    A page that gets no answer, or has lost the connection, says so, tries again by itself, and
+    offers to be loaded anew where the server says that the kernel is gone.
     """
 
-    _esm = script("common.js", "watch.js")
+    _esm = script("common.js", "area.js", "watch.js")
+    _css = style()
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)

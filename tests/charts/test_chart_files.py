@@ -5,7 +5,9 @@ import re
 import struct
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
+from embtie_widgets.charts import files
 from embtie_widgets.charts.alignment import plots
 from embtie_widgets.charts.files import Plots, result_page, stamp_of, stamped
 from tests.sample_results import pair_result
@@ -81,3 +83,10 @@ def test_a_page_carries_the_narrow_layout_of_a_chart_and_the_width_that_one_need
     plain = result_page(Plots("a", ((bare, "b"),)), "{}")
     assert "relayout(box" not in plain
     assert 'class="wide"' not in plain
+
+
+def test_no_chart_is_drawn_by_webgl_whose_programs_a_served_page_does_not_run() -> None:
+    folder = Path(files.__file__).parent
+    for source in folder.glob("*.py"):
+        text = source.read_text(encoding="utf-8")
+        assert not re.search(r"[\"'](\w+gl|\w+3d|surface|parcoords|splom)[\"']", text), source.name

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from embtie_widgets import widgets
-from embtie_widgets.widgets import CopyButton, DownloadButton, File, KernelWatch, LinkState
+from embtie_widgets.widgets import (
+    CopyButton,
+    DownloadButton,
+    File,
+    KernelWatch,
+    LinkState,
+    TokenTable,
+)
 from tests.widgets.widget_harness import HarnessPage
 
 OpenPage = Callable[..., HarnessPage]
@@ -51,6 +58,20 @@ def test_where_copying_is_refused_the_text_lies_ready_selected(open_page: OpenPa
     field.wait_for()
     assert field.input_value() == "the link"
     assert browser.page.evaluate("getSelection().toString()") == "the link"
+
+
+@pytest.mark.browser
+def test_what_was_typed_a_moment_ago_is_in_the_link_that_is_copied(open_page: OpenPage) -> None:
+    browser = open_page(permissions=["clipboard-read", "clipboard-write"])
+    table, link = TokenTable(query="old"), CopyButton(text="?q=old", label="Copy link")
+    table.observe(lambda _: link.set_trait("text", f"?q={table.query}"), "query")
+    browser.mount(table, "table")
+    browser.mount(link, "link")
+    browser.page.clock.install()  # no time goes by: neither waits out its patience
+    browser.page.get_by_placeholder("Search tokens").fill("new")
+    browser.page.get_by_role("button", name="Copy link").click()
+    browser.until(lambda: browser.page.get_by_role("button", name="Copied").count())
+    assert browser.page.evaluate("navigator.clipboard.readText()") == "?q=new"
 
 
 @pytest.mark.browser

@@ -1,5 +1,7 @@
 // A button that copies a text; where the page may not, it lays the text out to be taken by hand.
 
+const PATIENCE = 700; // a kernel that is busy is not waited for: what stands here is copied
+
 class CopyView {
   constructor(context) {
     this.model = context.model;
@@ -22,7 +24,26 @@ class CopyView {
     this.button.disabled = this.model.get("disabled");
   }
 
+  // What was typed just before may still be on its way; the kernel answers after it.
+  upToDate() {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.model.off("msg:custom", done);
+        resolve();
+      };
+      const timer = setTimeout(done, PATIENCE);
+      this.model.on("msg:custom", done);
+      try {
+        this.model.send({ kind: "ask" });
+      } catch {
+        done();
+      }
+    });
+  }
+
   async copy() {
+    await this.upToDate();
     const text = this.model.get("text");
     const done = await copyText(text);
     confirmOn(this.button, this.words, done ? "Copied" : "Press Ctrl+C", done);

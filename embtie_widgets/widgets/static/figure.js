@@ -137,6 +137,7 @@ class FigureView {
       const changes = unpacked(this.model.get("changes"));
       const fitted = { ...layout, ...(this.width < NARROW ? narrow : {}), ...changes };
       await this.Plotly.react(this.box, data, { ...fitted, template, width: this.width }, CONFIG);
+      sayFigure(this.box);
       if (!this.hears) this.hear();
     }
   }
@@ -146,7 +147,10 @@ class FigureView {
     const changes = unpacked(this.model.get("changes"));
     if (Object.keys(changes).length === 0) return;
     if (this.drawing || this.wanted || !this.hears) this.draw();
-    else this.drawing = this.Plotly.relayout(this.box, changes).finally(() => { this.drawing = null; });
+    else this.drawing = this.Plotly.relayout(this.box, changes).finally(() => {
+      this.drawing = null;
+      sayFigure(this.box);
+    });
   }
 
   // A point by the number of its trace and its place there: row and column in a heat map.

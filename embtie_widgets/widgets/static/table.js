@@ -72,6 +72,7 @@ class TableView {
     };
     const later = debounce(200, ask);
     this.search.addEventListener("input", later);
+    this.search.addEventListener("blur", ask); // what is done next comes after what was typed
     this.search.addEventListener("keydown", (event) => {
       if (event.key === "Enter") ask();
       if (event.key === "ArrowDown") this.focusRow(0);
