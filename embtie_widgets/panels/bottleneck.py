@@ -13,7 +13,7 @@ from embtie_widgets.panels import bottleneck_tables as tables
 from embtie_widgets.panels.bottleneck_controls import OfText
 from embtie_widgets.panels.bottleneck_strip import StripView
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers, selection_offer
-from embtie_widgets.panels.fields import Field, Setting, card, section
+from embtie_widgets.panels.fields import Field, Setting, card, section, segments
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.groups import GroupMeans
 from embtie_widgets.panels.recorded import form_of
@@ -109,13 +109,14 @@ class BottleneckPanel(Panel):
 
     def _build_choices(self) -> None:
         """What of the result is looked at."""
-        self.measure = _segments(_labels(chart.SCALES))
+        self.measure = segments("What is drawn", _labels(chart.SCALES))
         self.smooth = w.Checkbox(description="means over 20 steps", indent=False, value=True)
         self.smooth.add_class(
             "ep-field"
         ).tooltip = "Draw curves as means over the last 20 steps, single steps behind them"
-        self.scale = _segments(_SCALES).add_class("ep-switch")
-        self.stepped, self.grouped = _segments(_STEPS), _segments(_GROUPS)
+        self.scale = segments("The axis of steps", _SCALES).add_class("ep-switch")
+        self.stepped = segments("What the steps change", _STEPS)
+        self.grouped = segments("Of which transmission", _GROUPS)
         self.looks = w.Box([self.smooth, self.scale]).add_class("ep-looks")
         for control in (self.measure, self.smooth, self.scale, self.stepped, self.grouped):
             control.observe(self.callback(lambda _: self._redraw()), "value")
@@ -299,10 +300,6 @@ class BottleneckPanel(Panel):
 
 def _labels(names: Iterable[str]) -> list[tuple[str, str]]:
     return [(chart.MEASURES[name].label, name) for name in names]
-
-
-def _segments(options: Any) -> w.ToggleButtons:
-    return w.ToggleButtons(options=options).add_class("ep-segments")
 
 
 def _with(has: Any, offers: list[Offer]) -> list[Offer]:

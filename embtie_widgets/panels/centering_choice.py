@@ -8,6 +8,7 @@ import traitlets as t
 
 from embtie_widgets.charts import centering_view as views
 from embtie_widgets.panels.fields import labelled
+from embtie_widgets.panels.guard import told
 from embtie_widgets.results.centering import RUNNING, CenteringReport, CenteringRun
 
 _HELP = {
@@ -38,7 +39,7 @@ class RunChooser(w.Box):
         self.add_class("ep-chooser")
         for name, menu in self.menus.items():
             menu.observe(callback(lambda _, name=name: self._picked(name)), "value")
-        self.observe(lambda _: self._show(), "value")
+        self.observe(told(lambda _: self._show()), "value")
 
     @property
     def run(self) -> CenteringRun | None:

@@ -19,6 +19,7 @@ from embtie_widgets.panels.fields import (
     labelled,
     listed_names,
     section,
+    segments,
     whole_if_it_is,
 )
 from embtie_widgets.panels.frame import Panel
@@ -88,8 +89,7 @@ class CheckpointsPanel(Panel):
     def build_views(self) -> Iterable[w.Widget]:
         """Sentence, chart, slider with the chosen one, table, notes."""
         self.headline = w.HTML().add_class("ep-headline")
-        self.scale = w.ToggleButtons(options=_SCALES, tooltips=["The axis of steps"] * 2)
-        self.scale.add_class("ep-segments").add_class("ep-switch")
+        self.scale = segments("The axis of steps", _SCALES).add_class("ep-switch")
         self.scale.observe(self.callback(lambda _: self._redraw()), "value")
         self.chart = PlotFigure(templates(), chart.spec(None))
         self.caption = w.HTML().add_class("ep-caption")

@@ -7,6 +7,7 @@ import ipywidgets as w
 import traitlets as t
 
 from embtie_widgets.panels.fields import Field, labelled
+from embtie_widgets.panels.guard import told
 
 
 class ChipPicker(w.VBox):
@@ -39,8 +40,8 @@ class ChipPicker(w.VBox):
         super().__init__([*row, *([self.others] if line else [])])
         self.add_class("ep-corpus")
         for control in (*self.chips.values(), self.others):
-            control.observe(lambda _: self._edited(), "value")
-        self.observe(lambda _: self.restore(), "value")
+            control.observe(told(lambda _: self._edited()), "value")
+        self.observe(told(lambda _: self.restore()), "value")
 
     def restore(self) -> None:
         """Show the value, unless some of it has to be mended first."""
@@ -80,8 +81,8 @@ class OneOrSeveral(w.VBox):
     def __init__(self, picker: ChipPicker) -> None:
         self.picker, self._quiet = picker, False
         super().__init__([picker])
-        self.picker.observe(lambda _: self._edited(), "value")
-        self.observe(lambda _: self._show(), "value")
+        self.picker.observe(told(lambda _: self._edited()), "value")
+        self.observe(told(lambda _: self._show()), "value")
 
     def fields(self, one: str, several: str) -> dict[str, Field]:
         """The request's two fields by their names."""

@@ -7,7 +7,10 @@ import ipywidgets as w
 import traitlets as t
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.offered import TEXT
 from embtie_widgets.panels.fields import fold, labelled
+from embtie_widgets.panels.guard import told
+from embtie_widgets.panels.named import named
 from embtie_widgets.requests import CorpusRef
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 
@@ -52,10 +55,7 @@ class CorpusPicker(w.VBox):
         self.source = labelled(
             w.Dropdown(description=words.label, options=words.sources), words.source_help
         )
-        self.name = labelled(
-            w.Text(description="its name", placeholder=words.placeholder, continuous_update=False),
-            words.name_help,
-        )
+        self.name = named(TEXT, "its name", words.placeholder, words.name_help)
         self.limit = labelled(
             w.FloatText(description="read at most, MB", continuous_update=False),
             "How many million bytes of text are read; 0 for all",
@@ -74,8 +74,8 @@ class CorpusPicker(w.VBox):
         self.add_class("ep-corpus")
         self._show()
         for control in (self.source, self.name, self.limit, self.column, self.split):
-            control.observe(self._edited, "value")
-        self.observe(lambda _: self._show(), "value")
+            control.observe(told(self._edited), "value")
+        self.observe(told(lambda _: self._show()), "value")
 
     def _show(self) -> None:
         value = self.value

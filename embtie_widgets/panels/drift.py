@@ -10,7 +10,7 @@ from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs.exports import csv_bytes, table_bytes
 from embtie_widgets.panels import drift_tables as tables
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers, selection_offer
-from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
+from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, segments
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.groups import GroupMeans
 from embtie_widgets.panels.recorded import form_of
@@ -72,8 +72,8 @@ class DriftPanel(Panel):
     def build_views(self) -> Iterable[w.Widget]:
         """Sentence, both pictures, tokens, numbers, groups, facts."""
         self.headline = w.HTML().add_class("ep-headline")
-        self.scale = _segments(_SCALES, "The axis of steps").add_class("ep-switch")
-        self.change = _segments(_CHANGES, "What of a change is drawn")
+        self.scale = segments("The axis of steps", _SCALES).add_class("ep-switch")
+        self.change = segments("What of a change is drawn", _CHANGES)
         self.band = labelled(
             w.Dropdown(description="tokens", options=chart.band_choices(None)),
             "The tokens whose mean is drawn: all, those of one frequency, or every band by itself",
@@ -221,11 +221,6 @@ class DriftPanel(Panel):
     def _selected_csv(self, request: Any, result: DriftReport) -> bytes:
         frame = result.token_frame().iloc[sorted(self.selection)]
         return table_bytes(request, result, frame)
-
-
-def _segments(options: Any, tooltip: str) -> w.ToggleButtons:
-    made = w.ToggleButtons(options=options, tooltips=[tooltip] * len(options))
-    return made.add_class("ep-segments")
 
 
 def _has_rows(state: PanelState) -> bool:

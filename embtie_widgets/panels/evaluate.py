@@ -14,7 +14,7 @@ from embtie_widgets.panels.evaluate_controls import EvaluateControls
 from embtie_widgets.panels.evaluate_items import ItemsView
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
 from embtie_widgets.panels.facts import facts_of
-from embtie_widgets.panels.fields import Field, Setting, card
+from embtie_widgets.panels.fields import Field, Setting, card, segments
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.words import escape, number, paragraphs, table
 from embtie_widgets.requests.evaluate import EvaluateRequest
@@ -58,8 +58,8 @@ class EvaluatePanel(Panel):
         self.headline = w.HTML().add_class("ep-headline")
         self.numbers, self.facts = w.HTML(), w.HTML()
         self.text_metric, self.metric = (
-            _segments(chart.TEXT_METRICS),
-            _segments(chart.CHOICE_METRICS),
+            segments("What the text is measured by", _labels(chart.TEXT_METRICS)),
+            segments("What the answers are measured by", _labels(chart.CHOICE_METRICS)),
         )
         self.text_words, self.words = w.HTML(), w.HTML()
         self.text_chart = PlotFigure(templates(), chart.text_spec(None))
@@ -172,9 +172,8 @@ class EvaluatePanel(Panel):
             self.request = request
 
 
-def _segments(metrics: Mapping[str, Any]) -> w.ToggleButtons:
-    options = [(one.label, name) for name, one in metrics.items()]
-    return w.ToggleButtons(options=options).add_class("ep-segments")
+def _labels(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(one.label, name) for name, one in metrics.items()]
 
 
 def _top(result: Evaluation) -> str:

@@ -7,6 +7,7 @@ import ipywidgets as w
 
 from embtie_widgets.charts.evaluate import NAMES
 from embtie_widgets.jobs import devices
+from embtie_widgets.jobs.offered import ITEMS
 from embtie_widgets.panels.chips import ChipPicker
 from embtie_widgets.panels.corpus import CorpusPicker
 from embtie_widgets.panels.fields import (
@@ -18,7 +19,9 @@ from embtie_widgets.panels.fields import (
     section,
     whole_if_it_is,
 )
+from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.lens_text import READ, pasted_text
+from embtie_widgets.panels.named import named
 from embtie_widgets.panels.pair import PairPicker
 from embtie_widgets.requests.evaluate import (
     OWN_TASK,
@@ -52,8 +55,10 @@ class EvaluateControls:
         self.stride = number_box(
             "moved on by", "So many new tokens in each window; the rest of it is context"
         )
-        self.files = labelled(
-            w.Text(description="folder of items", placeholder="a folder", continuous_update=False),
+        self.files = named(
+            ITEMS,
+            "folder of items",
+            "a folder",
             "In it piqa.jsonl or a folder piqa/, and so on: .jsonl, .json, .csv, .parquet, .arrow",
         )
         self.limit = number_box("items of each task", "The first so many; 0 for all")
@@ -114,4 +119,4 @@ class EvaluateControls:
 
     def follow_pair(self, take: Callable[[Any], None]) -> None:
         """`take` is called where a pair of the catalogue is picked."""
-        self.pair.preset.observe(take, "value")
+        self.pair.preset.observe(told(take), "value")

@@ -44,8 +44,16 @@ class Experiment(Panel):
         self.title, self.lead, self._charts = title, lead, tuple(charts)
         super().__init__(request, **(parts or {}))
         # The request is fixed, so there is nothing to share, and nothing to set.
-        foot = w.VBox([self.notice, self.runbar]).add_class("ep-foot")
-        self.children = [style(), KernelWatch(), self.head, foot, self.outdated, self.results]
+        foot = w.VBox([self.runbar]).add_class("ep-foot")
+        self.children = [
+            style(),
+            KernelWatch(),
+            self.notice,
+            self.head,
+            foot,
+            self.outdated,
+            self.results,
+        ]
         self.add_class("ep-lesson").add_class("ep-experiment")
         self.runbar.expect(self._estimate(request))
 

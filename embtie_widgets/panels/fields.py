@@ -1,6 +1,6 @@
 """Controls bound to the fields of a request and to the view: one table says what edits what."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +9,7 @@ import ipywidgets as w
 import traitlets as t
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.state import PanelState
 
 
@@ -31,7 +32,7 @@ class Binding:
     def __init__(self, fields: Mapping[str, Field], changed: Callable[[Any], None]) -> None:
         self._fields, self._quiet = dict(fields), False
         for control in dict.fromkeys(field.control for field in self._fields.values()):
-            control.observe(lambda change: None if self._quiet else changed(change), "value")
+            control.observe(told(lambda change: None if self._quiet else changed(change)), "value")
 
     def read(self, request: Any) -> Any:
         """The request with the controls' values; raises EmbtieError for one that cannot be."""
@@ -172,14 +173,23 @@ def reoffer(menu: w.Dropdown, options: list[tuple[str, Any]]) -> None:
         menu.value = kept if kept in names else next(iter(names), None)
 
 
+def segments(
+    name: str, options: Sequence[Any], tips: Iterable[str] | None = None
+) -> w.ToggleButtons:
+    """One of few, as a row of buttons without a label in sight: `name` is what is heard of the row,
+    and the tooltip of each button that has none of its own in `tips`."""
+    words = [name] * len(options) if tips is None else list(tips)
+    return w.ToggleButtons(options=options, tooltips=words, tooltip=name).add_class("ep-segments")
+
+
 def section(title: str, *children: w.Widget) -> w.VBox:
     """Controls that belong together, under a small heading."""
     return w.VBox([w.HTML(heading(title)), *children]).add_class("ep-section")
 
 
 def heading(title: str) -> str:
-    """A small heading as HTML."""
-    return f'<h3 class="ep-heading">{title}</h3>'
+    """A small heading as HTML; without a word there is none."""
+    return f'<h3 class="ep-heading">{title}</h3>' if title else ""
 
 
 def fold(title: str, *children: w.Widget) -> w.VBox:
@@ -191,7 +201,7 @@ def fold(title: str, *children: w.Widget) -> w.VBox:
     def turn(change: Any) -> None:
         inside.layout.display = "" if change["new"] else "none"
 
-    button.observe(turn, "value")
+    button.observe(told(turn), "value")
     return w.VBox([button.add_class("ep-fold"), inside])
 
 

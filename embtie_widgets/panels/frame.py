@@ -29,7 +29,7 @@ from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
 from embtie_widgets.panels.answer import Answer, Word
 from embtie_widgets.panels.exports import ExportBar, Offer
 from embtie_widgets.panels.fields import Binding, Field, Setting, Settings
-from embtie_widgets.panels.guard import guard
+from embtie_widgets.panels.guard import guard, telling
 from embtie_widgets.panels.guide import Head
 from embtie_widgets.panels.links import PanelLink
 from embtie_widgets.panels.notice import Notice, Outdated
@@ -41,7 +41,7 @@ from embtie_widgets.panels.style import style
 from embtie_widgets.panels.turns import Turns
 from embtie_widgets.requests.link import Link
 from embtie_widgets.results import carried
-from embtie_widgets.widgets import KernelWatch, SliderNames
+from embtie_widgets.widgets import Aria, KernelWatch
 
 AT_ONCE_SECONDS = 1.0
 
@@ -74,7 +74,14 @@ class Panel(w.VBox):
         self._job: Job | None = None
         self._answer: Answer | None = None
         self._drawing = False
-        self.notice, self.outdated = Notice(), Outdated()
+        self.notice, self.outdated = Notice(where=self.title), Outdated()
+        with telling(self.notice.show):
+            parts = self._built(request)
+        super().__init__(parts)
+        self.add_class("embtie-panel")
+        self._listen()
+
+    def _built(self, request: Any) -> list[w.Widget]:
         self.runbar = RunBar(self.state, self.notice)
         self.selection_bar = SelectionBar(self.state)
         fields, controls = self.build_controls()
@@ -85,10 +92,11 @@ class Panel(w.VBox):
         self.link = PanelLink(self.state, self.open_link, self.callback)
         offers = [*self.build_exports(), *report_offers(self)]
         self.exports = ExportBar(self.state, self.link.copy, offers, self.callback)
-        unseen = [style(), SliderNames(), KernelWatch(), self.link.page]
+        unseen = [style(), Aria(), KernelWatch(), self.notice, self.link.page]
         self.head = Head(self.title, self.lead, request.kind, self.callback)
-        super().__init__([*unseen, self.head, self._body(controls)])
-        self.add_class("embtie-panel")
+        return [*unseen, self.head, self._body(controls)]
+
+    def _listen(self) -> None:
         self.runbar.run.on_click(self.callback(self._run_clicked))
         self.runbar.cancel.on_click(self.callback(lambda _: self.cancel()))
         self.state.observe(
@@ -222,8 +230,7 @@ class Panel(w.VBox):
     # How it works.
 
     def _body(self, controls: Iterable[w.Widget]) -> w.Widget:
-        # Beside Run, where the eye is: above the results it would be scrolled out of sight.
-        foot = w.VBox([self.notice, self.runbar]).add_class("ep-foot")
+        foot = w.VBox([self.runbar]).add_class("ep-foot")
         side = w.VBox([w.VBox([*controls]).add_class("ep-asked"), foot]).add_class("ep-side")
         main = w.VBox([self.outdated, self.exports, self.results]).add_class("ep-main")
         return w.Box([side, main]).add_class("ep-body")

@@ -10,7 +10,15 @@ from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs.exports import csv_bytes, table_bytes
 from embtie_widgets.panels import gradient_tables as tables
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers, selection_offer
-from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, whole_if_it_is
+from embtie_widgets.panels.fields import (
+    Field,
+    Setting,
+    card,
+    labelled,
+    section,
+    segments,
+    whole_if_it_is,
+)
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.groups import GroupMeans
 from embtie_widgets.panels.pair import ModelPicker
@@ -83,14 +91,11 @@ class GradientFlowPanel(Panel):
     def build_views(self) -> Iterable[w.Widget]:
         """Sentence, curves, bands, tokens, numbers, groups, facts."""
         self.headline = w.HTML().add_class("ep-headline")
-        self.mode = w.ToggleButtons(
-            options=_MODES, tooltips=[chart.MODE_WORDS[m] for _, m in _MODES]
-        )
-        self.measure = w.ToggleButtons(options=_labels(chart.MEASURES))
+        self.mode = segments("Which gradient", _MODES, [chart.MODE_WORDS[m] for _, m in _MODES])
+        self.measure = segments("What of it is drawn", _labels(chart.MEASURES))
         self.smooth = w.Checkbox(description="means over 20 steps", indent=False, value=True)
-        self.scale = w.ToggleButtons(options=_SCALES, tooltips=["The axis of steps"] * 2)
+        self.scale = segments("The axis of steps", _SCALES)
         for control in (self.mode, self.measure, self.smooth, self.scale):
-            control.add_class("ep-field" if control is self.smooth else "ep-segments")
             control.observe(self.callback(lambda _: self._redraw()), "value")
         self.smooth.tooltip = (
             "Draw curves as means over the last 20 steps, single steps behind them"

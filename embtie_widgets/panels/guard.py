@@ -3,15 +3,18 @@
 import functools
 import logging
 import os
-import traceback
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-from embtie_widgets.errors import EmbtieError
+from embtie_widgets.errors import EmbtieError, whereabouts
 
 logger = logging.getLogger("embtie")
 Show = Callable[[EmbtieError, str], None]
+_PLACE: ContextVar[Show | None] = ContextVar(
+    "where a control that is built now tells", default=None
+)
 
 
 def guard(action: Callable[..., Any], show: Show) -> Callable[..., None]:
@@ -23,7 +26,8 @@ def guard(action: Callable[..., Any], show: Show) -> Callable[..., None]:
     @functools.wraps(action)
     def guarded(*arguments: Any, **named: Any) -> None:
         try:
-            action(*arguments, **named)
+            with telling(show):
+                action(*arguments, **named)
         except EmbtieError as error:
             show(error, "")
         except Exception as fault:
@@ -35,23 +39,25 @@ def guard(action: Callable[..., Any], show: Show) -> Callable[..., None]:
     return guarded
 
 
+@contextmanager
+def telling(show: Show) -> Iterator[None]:
+    """Inside, controls are built that know nothing of the panel; what fails in them goes there."""
+    before = _PLACE.set(show)
+    try:
+        yield
+    finally:
+        _PLACE.reset(before)
+
+
+def told(action: Callable[..., Any]) -> Callable[..., None]:
+    """The action of such a control as a callback; of one that stands alone a fault is raised."""
+    show = _PLACE.get()
+    return action if show is None else guard(action, show)
+
+
 def under_test() -> bool:
     """Whether a test is running."""
     return "PYTEST_CURRENT_TEST" in os.environ
-
-
-def whereabouts(fault: BaseException) -> str:
-    """The kind of a fault and the places in embtie it came through: no path, no message.
-
-    The message of a foreign error may hold a path, a token or markup; its kind may not.
-    """
-    package = Path(__file__).parents[1]
-    places = [
-        f"{Path(frame.filename).relative_to(package).as_posix()}, line {frame.lineno}"
-        for frame in traceback.extract_tb(fault.__traceback__)
-        if Path(frame.filename).is_relative_to(package)
-    ]
-    return "\n".join([type(fault).__name__, *places])
 
 
 def _neutral() -> EmbtieError:

@@ -17,7 +17,15 @@ from embtie_widgets.jobs.lens_files import trained_lens
 from embtie_widgets.jobs.uploads import LENS, keep_upload
 from embtie_widgets.panels import lens_tables
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
-from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, whole_if_it_is
+from embtie_widgets.panels.fields import (
+    Field,
+    Setting,
+    card,
+    labelled,
+    section,
+    segments,
+    whole_if_it_is,
+)
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.lens_grid import GridView
 from embtie_widgets.panels.lens_source import LensPicker
@@ -103,8 +111,10 @@ class LensPanel(Panel):
     def build_views(self) -> Iterable[w.Widget]:
         """Sentence, curves, grid, layers, training, numbers, models."""
         self.headline = w.HTML().add_class("ep-headline")
-        self.measure = _segments([(one.label, name) for name, one in MEASURES.items()])
-        self.across = _segments(_ACROSS)
+        self.measure = segments(
+            "What of a layer is drawn", [(one.label, name) for name, one in MEASURES.items()]
+        )
+        self.across = segments("The axis of layers", _ACROSS)
         for control in (self.measure, self.across):
             control.observe(self.callback(lambda _: self._redraw()), "value")
         self.chart = PlotFigure(templates(), chart.spec(None))
@@ -242,7 +252,3 @@ def _has_lens(state: PanelState, side: str) -> bool:
     """Whether its lens is one that was not a file before."""
     one = state.result.lenses.get(side) if state.result is not None else None
     return one is not None and one.settings.get("translators") in ("trained", "bundled")
-
-
-def _segments(options: Any) -> w.ToggleButtons:
-    return w.ToggleButtons(options=options).add_class("ep-segments")

@@ -7,8 +7,11 @@ import ipywidgets as w
 import traitlets as t
 
 from embtie_widgets.charts.lens_words import LENS_WORDS, MODE_WORDS
+from embtie_widgets.jobs.offered import SAVED_LENS
 from embtie_widgets.jobs.uploads import LENS
 from embtie_widgets.panels.fields import Field, fold, labelled, number_box, whole_if_it_is
+from embtie_widgets.panels.guard import told
+from embtie_widgets.panels.named import named
 from embtie_widgets.panels.words import escape
 from embtie_widgets.requests.lens import TRAIN, USUAL
 from embtie_widgets.widgets import UploadButton
@@ -38,12 +41,10 @@ class TranslatorPicker(w.VBox):
             w.Dropdown(description=f"translators of {side}", options=_SOURCES),
             "The affine maps of the tuned lens",
         )
-        self.path = labelled(
-            w.Text(
-                description="its path",
-                placeholder="a .safetensors file, or a folder of tuned-lens",
-                continuous_update=False,
-            ),
+        self.path = named(
+            SAVED_LENS,
+            "its path",
+            "a .safetensors file, or a folder of tuned-lens",
             "A lens that was saved here, or a folder that the tuned-lens package has saved",
         )
         self.upload = UploadButton(
@@ -59,8 +60,8 @@ class TranslatorPicker(w.VBox):
         self.add_class("ep-corpus")
         self._show()
         for control in (self.source, self.path):
-            control.observe(lambda _: self._edited(), "value")
-        self.observe(lambda _: self._show(), "value")
+            control.observe(told(lambda _: self._edited()), "value")
+        self.observe(told(lambda _: self._show()), "value")
 
     def take(self, content: bytes, name: str) -> None:
         """Use a lens that was uploaded."""

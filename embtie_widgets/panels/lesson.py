@@ -54,8 +54,8 @@ class Prediction(w.VBox):
         self._radio = w.RadioButtons(options=self.choices, value=None).add_class("ep-choices")
         self._radio.tooltip = question
         self._button = w.Button(description="That is my guess", disabled=True)
-        self._said, self._notice = w.HTML(), Notice()
-        self._radio.observe(self._picked, "value")
+        self._said, self._notice = w.HTML(), Notice(where="Your guess")
+        self._radio.observe(guard(self._picked, self._notice.show), "value")
         self._button.on_click(guard(lambda _: self._commit(self._radio.value), self._notice.show))
         foot = w.HBox([self._button.add_class("ep-primary"), self._said]).add_class("ep-asks")
         whole = card("Your guess", w.HTML(paragraphs(question)), self._radio, foot, self._notice)
@@ -176,11 +176,12 @@ class Exercise(w.VBox):
         if self.choices:
             self._field = w.RadioButtons(options=self.choices, value=None).add_class("ep-choices")
         else:
-            self._field = w.Text(placeholder="a number" if self._asks_number else "your answer")
+            asked = "a number" if self._asks_number else "your answer"
+            self._field = w.Text(description="answer", placeholder=asked)
             self._field.add_class("ep-field")
         self._field.tooltip = question
         self._button = w.Button(description="Check").add_class("ep-primary")
-        self._said, self._notice = w.HTML(), Notice()
+        self._said, self._notice = w.HTML(), Notice(where="Exercise")
         self._button.on_click(guard(lambda _: self._given(self._field.value), self._notice.show))
         row = [self._field, self._button] if not self.choices else [self._button]
         ask = [w.HBox(row).add_class("ep-asks"), self._said, self._notice]

@@ -44,7 +44,8 @@ class PanelLink:
         self._served = served
         first, self._came = not self._came, True
         try:
-            link = decode(self.page.page.get("query", "")) if first and served else None
+            reads = first and served and not self.named  # the first panel has read it for all
+            link = decode(self.page.page.get("query", "")) if reads else None
             if link is not None and isinstance(link.request, type(self._state.request)):
                 self._reopen(link)
             elif link is not None and self.elsewhere is not None:

@@ -6,6 +6,7 @@ from typing import Any
 import ipywidgets as w
 
 from embtie_widgets.panels.fields import Field, labelled
+from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.pair import ModelPicker
 from embtie_widgets.requests import ModelRef
 
@@ -25,8 +26,8 @@ class ModelsPicker:
             description="a second model beside it", indent=False, value=len(request.models) > 1
         )
         labelled(self.beside, tooltip)
-        self.beside.observe(lambda _: self._show_beside(), "value")
-        self.beside.observe(turned, "value")
+        self.beside.observe(told(lambda _: self._show_beside()), "value")
+        self.beside.observe(told(turned), "value")
         self.controls: list[w.Widget] = [self.model, self.beside, self.other]
         self._show_beside()
 

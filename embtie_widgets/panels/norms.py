@@ -13,7 +13,15 @@ from embtie_widgets.charts.theme import MATRICES, templates
 from embtie_widgets.jobs.exports import counts_csv
 from embtie_widgets.panels.corpus import CorpusPicker
 from embtie_widgets.panels.exports import Offer, picture_offers
-from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, whole_if_it_is
+from embtie_widgets.panels.fields import (
+    Field,
+    Setting,
+    card,
+    labelled,
+    section,
+    segments,
+    whole_if_it_is,
+)
 from embtie_widgets.panels.token_panel import TokenPanel
 from embtie_widgets.panels.words import escape, interval, number, table
 from embtie_widgets.requests import NormFrequencyRequest
@@ -59,9 +67,7 @@ class NormFrequencyPanel(TokenPanel):
 
     def measure_views(self) -> Iterable[w.Widget]:
         """The chart, what its norms are measured in, and its caption."""
-        self.scale = w.ToggleButtons(
-            options=_SCALES, tooltips=["What the norms are measured in"] * len(_SCALES)
-        ).add_class("ep-segments")
+        self.scale = segments("What the norms are measured in", _SCALES)
         self.scale.observe(self.callback(self._rescale), "value")
         self.chart = PlotFigure(templates(), chart.spec(None))
         self.caption = w.HTML().add_class("ep-caption")

@@ -5,28 +5,18 @@ import ipywidgets as w
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.panels.words import escape
+from embtie_widgets.widgets import Notices
 
 _GROWING, _LEFT = ", the rest is under way.", "; press Run to go on."
 
 
-class Notice(w.HTML):
-    """One message with its next step, and details to open where there are any."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.add_class("ep-notice")
+class Notice(Notices):
+    """What fails in one part of a page, with its next step, and details to open where there are
+    any; the page says it in one place, and keeps it there when another tab is opened."""
 
     def show(self, error: EmbtieError, details: str = "") -> None:
         """Say what failed; `details` hold neither paths nor tokens."""
-        more = f"<details><summary>Details</summary><pre>{escape(details)}</pre></details>"
-        self.value = (
-            f'<div class="ep-alert" role="alert"><strong>{escape(error.message)}</strong> '
-            f"<span>{escape(error.hint)}</span>{more if details else ''}</div>"
-        )
-
-    def clear(self) -> None:
-        """Say nothing."""
-        self.value = ""
+        self.tell(error.message, error.hint, details)
 
 
 class Outdated(w.HTML):
@@ -55,9 +45,12 @@ def _preview_words(state: PanelState, part: str) -> str:
 
 
 def _stale_words(state: PanelState) -> str:
-    """What the result shown is of; nothing while something runs that would change it."""
-    if not state.stale or state.phase != "idle":
+    """What the result shown is of; nothing while something runs that would change it, but for a
+    link, whose reader has not seen the settings change."""
+    if not state.stale or (state.phase != "idle" and state.wanted is None):
         return ""
+    if state.phase != "idle":
+        return "This result is of other settings; that of the link is on its way."
     if state.wanted is not None:
         return "The result of this link is not here yet: press Run to make it."
     preview = "unfinished result" if state.unfinished else "preview"

@@ -8,7 +8,9 @@ import traitlets as t
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs import catalogue
+from embtie_widgets.jobs.offered import MODEL, names_of
 from embtie_widgets.panels.fields import Field, labelled
+from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.revision import RevisionPicker
 from embtie_widgets.panels.words import escape, number, table
 from embtie_widgets.requests import ModelRef
@@ -21,6 +23,7 @@ _ROLES = (
     ("its output matrix", "output"),
 )
 _REF_HELP = "bundled name, hub id, folder or GGUF file"
+_LISTED_HELP = "a model of the list"
 
 
 class ModelPicker(w.VBox):
@@ -33,7 +36,11 @@ class ModelPicker(w.VBox):
     value = t.Union([t.Instance(ModelRef), t.Dict()])
 
     def __init__(self, label: str, value: ModelRef) -> None:
-        self.ref = SearchPicker(label=label, placeholder=_REF_HELP, hits=_hits(""))
+        self.ref = SearchPicker(
+            label=label,
+            placeholder=_REF_HELP if names_of(MODEL) is None else _LISTED_HELP,
+            hits=_hits(""),
+        )
         self.ref.add_class("ep-ref")
         self.revision = RevisionPicker(lambda: self.ref.value.strip())
         self.as_tied = labelled(
@@ -46,9 +53,9 @@ class ModelPicker(w.VBox):
         self.offer_as_tied(value.treat_as_tied)
         self._show()
         for control in (self.ref, self.revision, self.as_tied):
-            control.observe(self._edited, "value")
-        self.ref.observe(lambda _: self._search(), "query")
-        self.observe(lambda _: self._show(), "value")
+            control.observe(told(self._edited), "value")
+        self.ref.observe(told(lambda _: self._search()), "query")
+        self.observe(told(lambda _: self._show()), "value")
 
     def offer_as_tied(self, offered: bool) -> None:
         """Show the choice only where the model has an input matrix alone."""
@@ -104,7 +111,7 @@ class PairPicker(w.VBox):
         self.preset = SearchPicker(
             label="Pair", placeholder="a pair of the catalogue", free_text=False, hits=_pairs("")
         ).add_class("ep-ref")
-        self.preset.observe(self._search, "query")
+        self.preset.observe(told(self._search), "query")
         self.a = ModelPicker("Model A" if whole else "Model A: gives In and Out", a)
         self.b = ModelPicker("Model B" if whole else "Model B: gives Tied", b)
         self.role = labelled(

@@ -11,6 +11,7 @@ from embtie_widgets.charts.papers_words import fetch_line, lackings
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.jobs import devices
 from embtie_widgets.jobs.exports import csv_bytes
+from embtie_widgets.jobs.offered import MODEL, RECORDED, names_of
 from embtie_widgets.panels import papers_tables as tables
 from embtie_widgets.panels.chips import ChipPicker
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
@@ -28,6 +29,7 @@ from embtie_widgets.panels.fields import (
     whole_if_it_is,
 )
 from embtie_widgets.panels.frame import Panel
+from embtie_widgets.panels.named import named
 from embtie_widgets.panels.words import escape, paragraphs
 from embtie_widgets.requests.papers import ITEMS, PaperTablesRequest
 from embtie_widgets.results.papers import PaperItem, PaperTables
@@ -74,16 +76,15 @@ class PaperTablesPanel(Panel):
             w.Checkbox(description="fetch models that are missing", indent=False),
             "Bring their matrices from the hub; what is missing is listed with its size",
         )
+        self.fetch.disabled = names_of(MODEL) is not None  # its bounds let nobody fetch them all
         self.stand_in = labelled(
             w.Checkbox(description="bundled models as stand-ins", indent=False),
             "Where a model is not here; such numbers are marked and not held against the print",
         )
-        self.data = labelled(
-            w.Text(
-                description="the papers' recorded runs",
-                placeholder="a folder",
-                continuous_update=False,
-            ),
+        self.data = named(
+            RECORDED,
+            "the papers' recorded runs",
+            "a folder",
             "A folder with the CSV and JSON files that the authors released, under any names",
         )
         self.device = labelled(

@@ -12,7 +12,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.exports import csv_bytes
 from embtie_widgets.jobs.families import supported_families
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
-from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
+from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, segments
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.pair import ModelPicker
 from embtie_widgets.panels.words import escape, paragraphs, table
@@ -83,9 +83,9 @@ class ParametersPanel(Panel):
     def build_views(self) -> Iterable[w.Widget]:
         """Sentence, chart, table and notes; the families that are read."""
         self.headline = w.HTML().add_class("ep-headline")
-        self.view = _segments(_VIEWS, "What is shown")
+        self.view = segments("What is shown", _VIEWS)
         self.view.observe(self.callback(self._turn), "value")
-        self.scale = _segments(_SCALES, "What the bars are measured in")
+        self.scale = segments("What the bars are measured in", _SCALES)
         self.scale.observe(self.callback(self._rescale), "value")
         self.chart = PlotFigure(templates(), chart.spec(None))
         self.caption = w.HTML().add_class("ep-caption")
@@ -166,11 +166,6 @@ def _headline(result: ParameterReport) -> str:
 
 def _source(asked: bool) -> str:
     return "headers" if asked else "auto"
-
-
-def _segments(options: tuple[tuple[str, str], ...], tooltip: str) -> w.ToggleButtons:
-    buttons = w.ToggleButtons(options=options, tooltips=[tooltip] * len(options))
-    return buttons.add_class("ep-segments")
 
 
 def _numbers(result: ParameterReport) -> str:

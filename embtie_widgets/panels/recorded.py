@@ -9,9 +9,12 @@ import ipywidgets as w
 import traitlets as t
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.jobs.offered import RECORDED, names_of
 from embtie_widgets.jobs.recorded import Peek, look_into, look_into_run
 from embtie_widgets.jobs.uploads import TABLE, UPLOADED, keep_upload
 from embtie_widgets.panels.fields import Field, fold, labelled
+from embtie_widgets.panels.guard import told
+from embtie_widgets.panels.named import named
 from embtie_widgets.panels.words import escape, table
 from embtie_widgets.widgets import UploadButton
 
@@ -33,7 +36,7 @@ class FilePicker(w.VBox):
     value = t.Unicode("")
 
     def __init__(self, keep: Keep, callback: Callable[..., Any]) -> None:
-        self.path = labelled(w.Text(description="its path", continuous_update=False), "")
+        self.path = named(RECORDED, "its path", "", "")
         self.upload = UploadButton(
             callback(self.take),
             TABLE.most,
@@ -44,8 +47,8 @@ class FilePicker(w.VBox):
         self._keep, self._quiet = keep, False
         super().__init__([self.path, self.upload])
         self.add_class("ep-corpus")
-        self.path.observe(lambda _: self._edited(), "value")
-        self.observe(lambda _: self._show(), "value")
+        self.path.observe(told(lambda _: self._edited()), "value")
+        self.observe(told(lambda _: self._show()), "value")
 
     def take(self, content: bytes, name: str) -> None:
         """Use a file that was uploaded."""
@@ -53,7 +56,9 @@ class FilePicker(w.VBox):
 
     def ask(self, source: str) -> None:
         """Say what is to be named."""
-        self.path.placeholder, self.path.tooltip = _ASKED[source]
+        placeholder, self.path.tooltip = _ASKED[source]
+        if names_of(RECORDED) is None:
+            self.path.placeholder = placeholder
         self.upload.layout.display = "" if source == FILE else "none"
 
     def _show(self) -> None:
@@ -81,7 +86,7 @@ class ColumnPicker(w.VBox):
         self._quiet = False
         super().__init__([])
         self.add_class("ep-corpus")
-        self.observe(lambda _: self._show(), "value")
+        self.observe(told(lambda _: self._show()), "value")
 
     def offer(self, seen: Peek | None) -> None:
         """One choice per name, of the headers of this file; without a file none."""
@@ -91,7 +96,7 @@ class ColumnPicker(w.VBox):
             options = [_NOT_THERE, *((_short(header), header) for header in seen.headers)]
             self.choices = {name: _choice(name, seen, options) for name in seen.names}
         for control in self.choices.values():
-            control.observe(lambda _: self._edited(), "value")
+            control.observe(told(lambda _: self._edited()), "value")
         self.children = tuple(self.choices.values())
         self._show()
 
@@ -148,7 +153,7 @@ class RecordedForm(w.VBox):
         self._table = fold("Columns", self.rows, self.columns)
         super().__init__([self.file, self.said, self._table])
         self.add_class("ep-corpus")
-        self.file.observe(lambda _: self._changed(), "value")
+        self.file.observe(told(lambda _: self._changed()), "value")
         self.adapt(FILE)
 
     def fields(self) -> dict[str, Field]:

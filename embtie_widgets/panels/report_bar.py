@@ -21,7 +21,7 @@ _FAILED = "The report could not be made."
 
 class ReportBar(w.VBox):
     """Saves all `panels` that are open, with the one in `front` first, and hands a report that was
-    read to `take`.  What goes wrong is said below it."""
+    read to `take`.  What goes wrong is said where the page says it."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class ReportBar(w.VBox):
         front: Callable[[], Panel],
         take: Callable[[Opened], None],
     ) -> None:
-        self._take, self.notice = take, Notice()
+        self._take, self.notice = take, Notice(where="Reports")
         made = files_of(panels, front)
         self.buttons = {label: self._button(label, make) for label, make in made.items()}
         self.upload = UploadButton(

@@ -4,6 +4,8 @@ from typing import Any
 
 import ipywidgets as w
 
+from embtie_widgets.jobs.turn import before
+from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.notice import Notice
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.panels.words import escape, seconds
@@ -26,25 +28,35 @@ class RunBar(w.HBox):
         self.text.add_class("ep-status")
         super().__init__([self.run, self.cancel, self.bar, self.text])
         self.add_class("ep-runbar")
-        state.observe(self._draw, _FOLLOWED)
-        notice.observe(self._draw, "value")
+        state.observe(told(self._draw), _FOLLOWED)
+        notice.observe(self._draw, "messages")
         self._draw()
 
     def expect(self, estimate: Any) -> None:
-        """Say what a run would cost (None: nothing to say)."""
-        self._expected = (
-            ""
-            if estimate is None
-            else f"about {seconds(estimate.seconds)}, {spoken(estimate.bytes)} of memory"
-        )
+        """Say what a run would cost (None: nothing to say), and how many would go before it."""
+        self._expected = ""
+        if estimate is not None:
+            self._expected = _cost(estimate, before(self._state.request, estimate))
         self._draw()
 
     def _draw(self, _change: Any = None) -> None:
         phase = self._state.phase
-        self.run.disabled, self.cancel.disabled = phase == "running", phase == "idle"
+        # One can be pressed before the other cannot: the focus of who goes by keys has where to go.
+        states = [(phase == "running", self.run), (phase == "idle", self.cancel)]
+        for off, button in sorted(states, key=lambda state: state[0]):
+            button.disabled = off
         self.bar.value = "" if phase == "idle" else _bar(self._state.stage)
         text = self._resting() if phase == "idle" else self._running()
-        self.text.value = f'<span role="status">{escape(text)}</span>'
+        # Seconds that go by are for the eye: the page speaks this line by stage (aloud.js).
+        self.text.value = f'<span data-stage="{escape(self._stage())}">{escape(text)}</span>'
+
+    def _stage(self) -> str:
+        """What runs, in words that stay the same while it does; nothing at rest."""
+        if self._state.phase == "running" and self._state.stage is not None:
+            return str(self._state.stage.stage)
+        return {"idle": "", "looking": "looking for an earlier result"}.get(
+            self._state.phase, "starting"
+        )
 
     def _running(self) -> str:
         stage = self._state.stage
@@ -60,7 +72,7 @@ class RunBar(w.HBox):
         ended = self._state.ended
         if self._failed():
             return "Failed; see the message."
-        if self._notice.value:
+        if self._notice.messages:
             return "See the message."
         previewed = self._state.previewing
         if previewed and ended is not None and ended.cancelled and self._of_these(ended):
@@ -71,7 +83,10 @@ class RunBar(w.HBox):
             return said + (f" Expected: {self._expected}." if self._expected else "")
         if ended.cancelled:
             return "Cancelled; the earlier result is kept."
-        return "Computed before." if ended.cached else f"Computed in {seconds(ended.seconds)}."
+        if ended.cached:
+            return "Computed before."
+        waited = f", after a wait of {seconds(ended.waited)}" if ended.waited >= 0.1 else ""
+        return f"Computed in {seconds(ended.seconds - ended.waited)}{waited}."
 
     def _failed(self) -> bool:
         """Whether these very settings have failed."""
@@ -80,6 +95,11 @@ class RunBar(w.HBox):
 
     def _of_these(self, ended: Any) -> bool:
         return bool(ended.request == self._state.request)
+
+
+def _cost(estimate: Any, others: int) -> str:
+    cost = f"about {seconds(estimate.seconds)}, {spoken(estimate.bytes)} of memory"
+    return cost + (f", after {others:,} other{'s' * (others > 1)}" if others else "")
 
 
 def _bar(stage: Any) -> str:

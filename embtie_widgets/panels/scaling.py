@@ -13,7 +13,7 @@ from embtie_widgets.jobs.scaling_card import ask_neighbours
 from embtie_widgets.panels import scaling_tables
 from embtie_widgets.panels.alignment import holdout_slider, map_buttons
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
-from embtie_widgets.panels.fields import Field, Setting, card, labelled, section
+from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, segments
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.groups import GroupMeans
 from embtie_widgets.panels.scaling_factors import FactorPicker, SchedulePicker
@@ -26,6 +26,7 @@ from embtie_widgets.widgets import PlotFigure
 
 _FIRST_X, _FIRST_Y = ("log_count", "bytes"), ("moved", "output plain", "row")
 _FIRST_SORT = ("moved", "output plain")
+_LOSSES = (("Loss", "loss"), ("Loss against ×1", "against"))
 
 
 class ScalingPanel(Panel):
@@ -81,7 +82,9 @@ class ScalingPanel(Panel):
         self.headline = w.HTML().add_class("ep-headline")
         self.chart = PlotFigure(templates(), chart.spec(None))
         self.training_chart = PlotFigure(templates(), chart.curves(None))
-        self.loss = _segments([("Loss", "loss"), ("Loss against ×1", "against")], LOSSES)
+        self.loss = segments(
+            "What of the loss is drawn", _LOSSES, [LOSSES[name] for _, name in _LOSSES]
+        )
         self.caption, self.training_caption = (w.HTML().add_class("ep-caption") for _ in range(2))
         self.numbers, self.facts = w.HTML(), w.HTML()
         self.published = w.HTML(scaling_tables.published())
@@ -219,8 +222,3 @@ def _has_tokens(result: ScalingReport) -> bool:
     """Whether tokens can be shown as they will stay: moved, where there is a factor."""
     there = bool(result.scaled) or (bool(result.whole) and not result.progress)
     return there and bool(result.tokens)
-
-
-def _segments(options: Any, words: Mapping[str, str]) -> w.ToggleButtons:
-    tips = [words[value] for _, value in options]
-    return w.ToggleButtons(options=options, tooltips=tips).add_class("ep-segments")

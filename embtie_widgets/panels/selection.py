@@ -4,6 +4,7 @@ from typing import Any
 
 import ipywidgets as w
 
+from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.state import PanelState
 
 
@@ -24,8 +25,8 @@ class SelectionBar(w.HBox):
         )
         super().__init__([self.text, self.only, self.take, self.clear])
         self.add_class("ep-selection")
-        state.observe(self._draw, ["selection", "only", "found"])
-        self.only.observe(self._toggled, "value")
+        state.observe(told(self._draw), ["selection", "only", "found"])
+        self.only.observe(told(self._toggled), "value")
         self._draw()
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 import ipywidgets as w
 
 from embtie_widgets.panels.fields import labelled
+from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.words import escape
 from embtie_widgets.requests.request import Request
 
@@ -31,7 +32,7 @@ class SettingPicker(w.VBox):
         self._followed: Any = asks()
         super().__init__([self.names, self.said])
         self.add_class("ep-corpus")
-        self.names.observe(lambda _: self._picked(), "value")
+        self.names.observe(told(lambda _: self._picked()), "value")
 
     def follow(self, request: Any) -> None:
         """Show which setting the request is; where it runs on makes no other one of it."""

@@ -7,6 +7,7 @@ import ipywidgets as w
 import traitlets as t
 
 from embtie_widgets.panels.fields import labelled
+from embtie_widgets.panels.guard import told
 
 
 class SliderList(w.VBox):
@@ -35,8 +36,8 @@ class SliderList(w.VBox):
         super().__init__([self.slider, *([self.others] if more is not None else [])])
         self.add_class("ep-slider-list")
         for control in (self.slider, self.others):
-            control.observe(lambda _: self._edited(), "value")
-        self.observe(lambda _: self._show(), "value")
+            control.observe(told(lambda _: self._edited()), "value")
+        self.observe(told(lambda _: self._show()), "value")
 
     def _show(self) -> None:
         """The value, unless some of it has to be mended first."""

@@ -172,4 +172,5 @@ def _chosen(name: str, chosen: bool) -> str:
 
 
 def _tall(inside: str) -> str:
-    return f'<div class="er-tall">{inside}</div>'
+    # Keys scroll only what can have the focus.
+    return f'<div class="er-tall" tabindex="0" role="group" aria-label="scrolls">{inside}</div>'

@@ -6,6 +6,7 @@ import ipywidgets as w
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.fields import Field, labelled
+from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.recorded import FILE, RUN, RecordedForm
 
 RECORDED = (FILE, RUN)
@@ -37,7 +38,7 @@ class SourcePicker(w.VBox):
         self._named = dict.fromkeys(RECORDED, "")
         super().__init__([self.source, form])
         self.add_class("ep-corpus")
-        self.source.observe(lambda change: self._turned(change["old"]), "value")
+        self.source.observe(told(lambda change: self._turned(change["old"])), "value")
         self._show()
 
     def fields(self) -> dict[str, Field]:

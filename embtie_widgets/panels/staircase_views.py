@@ -9,7 +9,7 @@ from embtie_widgets.charts import staircase as chart
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.panels import staircase_tables as tables
 from embtie_widgets.panels.exports import Offer, picture_offers
-from embtie_widgets.panels.fields import Setting, card, labelled, reoffer
+from embtie_widgets.panels.fields import Setting, card, labelled, reoffer, segments
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.words import escape
 from embtie_widgets.results.staircase import StaircaseReport
@@ -42,8 +42,7 @@ class StaircaseViews(t.HasTraits):
         self.signature = _menu("signature", "What its similarities are held against")
         self.arrange = _menu("anchors", "The order of rows and columns in the maps")
         self.arrange.options, self.arrange.value = _ARRANGED, arrange
-        self.scale = w.ToggleButtons(options=_SCALES, tooltips=["The axis of steps"] * 2)
-        self.scale.add_class("ep-segments").add_class("ep-switch")
+        self.scale = segments("The axis of steps", _SCALES).add_class("ep-switch")
         self.spread = w.Checkbox(description="spread the colours", indent=False)
         labelled(self.spread, "From the least to the largest cosine of each map, not from −1 to 1")
         self.curves, self.maps, self.points = (

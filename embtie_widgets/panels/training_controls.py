@@ -8,6 +8,7 @@ import ipywidgets as w
 import traitlets as t
 
 from embtie_widgets.jobs import devices
+from embtie_widgets.jobs.offered import MODEL
 from embtie_widgets.panels.corpus import OTHER, CorpusPicker, CorpusWords
 from embtie_widgets.panels.fields import (
     Field,
@@ -19,6 +20,8 @@ from embtie_widgets.panels.fields import (
     section,
     whole_if_it_is,
 )
+from embtie_widgets.panels.guard import told
+from embtie_widgets.panels.named import named
 from embtie_widgets.requests.corpus import BUNDLED, OWN
 from embtie_widgets.requests.training import (
     OWN_TOKENIZER,
@@ -85,12 +88,10 @@ class TokenizerPicker(w.VBox):
             w.Dropdown(description="tokenizer", options=_TOKENIZERS),
             "Whose tokens the text is cut into",
         )
-        self.ref = labelled(
-            w.Text(
-                description="that model",
-                placeholder="bundled name, hub id or folder",
-                continuous_update=False,
-            ),
+        self.ref = named(
+            MODEL,
+            "that model",
+            "bundled name, hub id or folder",
             "The model whose tokenizer is taken",
         )
         self._quiet = False
@@ -98,8 +99,8 @@ class TokenizerPicker(w.VBox):
         self.add_class("ep-corpus")
         self._show()
         for control in (self.source, self.ref):
-            control.observe(lambda _: self._edited(), "value")
-        self.observe(lambda _: self._show(), "value")
+            control.observe(told(lambda _: self._edited()), "value")
+        self.observe(told(lambda _: self._show()), "value")
 
     def _show(self) -> None:
         self._quiet = True

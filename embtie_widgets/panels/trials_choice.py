@@ -8,6 +8,7 @@ import traitlets as t
 
 from embtie_widgets.charts import trials_view as views
 from embtie_widgets.panels.fields import labelled
+from embtie_widgets.panels.guard import told
 from embtie_widgets.results.trials import RUNNING, TrialRun, TrialsReport
 
 _ALL = "all"
@@ -34,7 +35,7 @@ class RunFilter(w.Box):
         self.add_class("ep-chooser")
         for menu in self.menus.values():
             menu.observe(callback(lambda _: self._picked()), "value")
-        self.observe(lambda _: self._show(), "value")
+        self.observe(told(lambda _: self._show()), "value")
 
     @property
     def only(self) -> tuple[tuple[str, Any], ...]:
@@ -96,7 +97,7 @@ class RunMenu(w.VBox):
         )
         super().__init__([self.menu])
         self.menu.observe(callback(lambda _: self._picked()), "value")
-        self.observe(lambda _: self._show(), "key")
+        self.observe(told(lambda _: self._show()), "key")
 
     @property
     def run(self) -> TrialRun | None:

@@ -9,6 +9,7 @@ from embtie_widgets.charts.trials_view import RANKS, SPAMLANG, WAY_SAYS, WAY_WOR
 from embtie_widgets.panels.centering_controls import rate_chips, seed_chips, tying_chips
 from embtie_widgets.panels.chips import ChipPicker
 from embtie_widgets.panels.fields import Field, fold, labelled, section
+from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.slider_list import SliderList
 from embtie_widgets.requests.centering import SIZES
 from embtie_widgets.requests.trials import RANKED, BottleneckTrialsRequest, Trial
@@ -54,8 +55,8 @@ class ExperimentSwitch(w.VBox):
             "Which experiment is made; each keeps its own settings",
         ).add_class("ep-segments")
         super().__init__([self.buttons])
-        self.buttons.observe(lambda _: self._clicked(), "value")
-        self.observe(lambda _: self._show(), "value")
+        self.buttons.observe(told(lambda _: self._clicked()), "value")
+        self.observe(told(lambda _: self._show()), "value")
 
     def _show(self) -> None:
         self._quiet = True

@@ -42,17 +42,23 @@ def seconds(value: float) -> str:
 def head(title: str, lead: str) -> str:
     """The head of a panel: its title and its question."""
     said = f"<h2>{escape(title)}</h2><p>{escape(lead)}</p>"
-    return f'<header class="ep-head">{said}</header>'
+    return f'<div class="ep-head">{said}</div>'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str:
-    """An HTML table of cells that are already HTML; the first column names the row."""
-    top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
+    """An HTML table of cells that are already HTML; the first column names the row.  A head without
+    a word is left out."""
+    top = f"<thead><tr>{''.join(_head(cell, 'col') for cell in head)}</tr></thead>"
     body = "".join(
-        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>'
+        f"<tr>{_head(row[0], 'row')}{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>"
         for row in rows
     )
     return (
         f'<div class="ep-scroll"><table class="ep-table" aria-label="{escape(label)}">'
-        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"{top if any(head) else ''}<tbody>{body}</tbody></table></div>"
     )
+
+
+def _head(cell: str, of: str) -> str:
+    """A cell that names its row or column; one without a word names nothing."""
+    return f'<th scope="{of}">{cell}</th>' if cell else "<td></td>"

@@ -64,7 +64,7 @@ def test_a_seed_that_is_no_whole_number_is_refused_in_words(
 ) -> None:
     before = len(runner.jobs)
     panel.seed.value = 1.5
-    assert "expected a whole number" in panel.notice.value
+    assert "expected a whole number" in panel.notice.words
     assert len(runner.jobs) == before
     panel.seed.value = 2
     assert (panel.request.seed, type(panel.request.seed)) == (2, int)
@@ -119,21 +119,21 @@ def test_an_empty_model_is_told_when_typed_and_again_on_run_which_runs_nothing_e
 ) -> None:
     before, jobs = panel.request, len(runner.jobs)
     panel.pair.a.ref.value = "  "
-    assert "No model is named" in panel.notice.value
+    assert "No model is named" in panel.notice.words
     panel.notice.clear()
     panel.runbar.run.click()
-    assert "No model is named" in panel.notice.value
+    assert "No model is named" in panel.notice.words
     assert (panel.request, len(runner.jobs)) == (before, jobs)
     panel.pair.a.ref.value = "nano-untied"
-    assert panel.notice.value == ""
+    assert panel.notice.words == ""
 
 
 @pytest.mark.parametrize("typed", ["x" * 2000, "a\x07b"])
 def test_a_name_that_no_model_can_have_is_told(panel: AlignmentPanel, typed: str) -> None:
     panel.pair.b.ref.value = typed
-    assert "printable characters" in panel.notice.value
+    assert "printable characters" in panel.notice.words
     panel.pair.b.revision.value = "main"
-    assert "printable characters" in panel.notice.value
+    assert "printable characters" in panel.notice.words
 
 
 def test_the_picker_searches_the_catalogue(panel: AlignmentPanel) -> None:
@@ -215,7 +215,7 @@ def test_a_refused_start_leaves_an_empty_chart_and_says_why(runner: FakeRunner) 
     assert panel.result is None
     panel.runbar.run.click()
     runner.jobs[-1].fail()
-    assert "no model there" in panel.notice.value
+    assert "no model there" in panel.notice.words
 
 
 def test_the_panel_opens_without_torch() -> None:

@@ -132,10 +132,10 @@ def test_a_pasted_text_goes_before_the_corpus_of_a_text_alone(panel: BottleneckP
 
 def test_what_cannot_be_is_refused_in_words(panel: BottleneckPanel, runner: FakeRunner) -> None:
     panel.of_text.positions.value = 0
-    assert "positions" in panel.notice.value
+    assert "positions" in panel.notice.words
     panel.of_text.positions.value = 50
     panel.of_text.steps_at.others.value = "far"
-    assert "steps_at" in panel.notice.value
+    assert "steps_at" in panel.notice.words
     with pytest.raises(EmbtieError, match="source"):
         BottleneckPanel(source="air", parts=given(runner))
 
@@ -150,7 +150,7 @@ def test_a_run_is_asked_for_once_it_is_named(panel: BottleneckPanel, runner: Fak
     panel.source.source.value = "run"
     assert panel.request.source == "text"
     panel.runbar.run.click()
-    assert "No run is named yet" in panel.notice.value
+    assert "No run is named yet" in panel.notice.words
     assert runner.jobs == []
     panel.source.form.file.path.value = FOLDER
     assert panel.request == BottleneckRequest(source="run", file=FOLDER)
@@ -170,7 +170,7 @@ def test_only_what_there_is_something_to_see_of_takes_room(
     runner: FakeRunner, result: Any, cards: list[str]
 ) -> None:
     panel = BottleneckPanel(parts=given(runner, result))
-    assert panel.notice.value == ""
+    assert panel.notice.words == ""
     assert shown(panel) == cards
     assert all(seen(one) == ("strip" in cards) for one in panel.views.cards)
     assert seen(panel.looks) == bool(result.runs)
@@ -328,7 +328,7 @@ def test_a_link_keeps_number_position_and_axes(panel: BottleneckPanel, runner: F
     other.start()
     runner.jobs[-1].finish(report())
     assert other.selection == {3}
-    assert other.notice.value == ""
+    assert other.notice.words == ""
     assert other.measure.value == "c"
     assert (other.strip.passage.value, other.strip.position.value) == (2, 7)
     assert other.views.scatter.y.value == "destroyed"

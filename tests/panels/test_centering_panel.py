@@ -91,11 +91,11 @@ def test_a_method_that_cannot_be_is_refused_in_words_and_stays_to_be_mended(
 ) -> None:
     before = panel.request
     panel.sweep.methods.others.value = typed
-    assert "method" in panel.notice.value
+    assert "method" in panel.notice.words
     assert panel.request == before
     assert panel.sweep.methods.others.value == typed
     panel.sweep.methods.others.value = ""
-    assert panel.notice.value == ""
+    assert panel.notice.words == ""
 
 
 def test_no_more_is_asked_than_counts(panel: CenteringPanel) -> None:
@@ -273,7 +273,7 @@ def test_a_failure_is_told_and_the_result_is_kept(
     panel.training.numbers["steps"].value = 12
     panel.start()
     runner.jobs[-1].fail("There is no text there.", "Name another.")
-    assert "no text" in panel.notice.value
+    assert "no text" in panel.notice.words
     assert panel.result is before
     assert panel.state.stale
 
@@ -295,7 +295,7 @@ def test_a_link_carries_the_request_and_the_view(panel: CenteringPanel) -> None:
 
 def test_a_link_of_a_run_that_is_not_there_is_told(panel: CenteringPanel) -> None:
     panel.open_link(Link(panel.request, (), {"run": "nano/untied/none//7/0"}))
-    assert "a view that there is not here" in panel.notice.value
+    assert "a view that there is not here" in panel.notice.words
 
 
 def test_tables_and_page_carry_the_settings(panel: CenteringPanel) -> None:

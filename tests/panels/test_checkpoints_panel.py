@@ -198,7 +198,7 @@ def test_a_link_to_a_checkpoint_that_is_not_there_is_told(runner: FakeRunner) ->
     panel.start()
     runner.jobs[-1].finish(report())
     assert panel.chosen == ""
-    assert "view that there is not" in panel.notice.value
+    assert "view that there is not" in panel.notice.words
 
 
 def test_the_table_file_has_every_checkpoint_and_its_settings(panel: CheckpointsPanel) -> None:
@@ -247,5 +247,5 @@ def test_a_number_of_checkpoints_that_cannot_be_is_refused_aloud(
     panel: CheckpointsPanel, number: float
 ) -> None:
     panel.count.value = number
-    assert "expected a whole number from 1 to 256" in panel.notice.value
+    assert "expected a whole number from 1 to 256" in panel.notice.words
     assert panel.count.value == number

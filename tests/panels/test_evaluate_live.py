@@ -31,7 +31,7 @@ def test_an_item_folder_that_is_not_there_is_said_in_the_page() -> None:
     panel.request = EvaluateRequest(tasks=("piqa",), files="/nowhere/at-all")
     answer = panel.start()
     assert answer.event.wait(120)
-    said = panel.notice.value
+    said = panel.notice.words
     assert "at-all" in said
     assert "/nowhere" not in said
     assert not panel.runbar.run.disabled

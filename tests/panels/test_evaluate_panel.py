@@ -76,7 +76,7 @@ def test_no_task_at_all_is_said_by_run(panel: EvaluatePanel, runner: FakeRunner)
     for chip in panel.controls.tasks.chips.values():
         chip.value = False
     panel.runbar.run.click()
-    assert "tasks is empty" in panel.notice.value
+    assert "tasks is empty" in panel.notice.words
     assert runner.jobs == []
 
 

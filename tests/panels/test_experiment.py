@@ -72,7 +72,7 @@ def test_a_run_that_fails_is_told_and_can_be_run_again(runner: FakeRunner) -> No
     place = shown.then(lambda result: f"{result.length.sum():g}")
     shown.runbar.run.click()
     runner.jobs[0].fail()
-    assert "There is no model there." in shown.notice.value
+    assert "There is no model there." in shown.notice.words
     assert "once the experiment" in said(place)
     shown.runbar.run.click()
     runner.jobs[1].finish(lengths())

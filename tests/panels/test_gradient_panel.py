@@ -105,7 +105,7 @@ def test_a_model_and_a_text_are_split_without_training(panel: GradientFlowPanel)
         source="text", model=ModelRef("nano-untied"), batches=7
     )
     panel.batches.value = 0
-    assert "batches" in panel.notice.value
+    assert "batches" in panel.notice.words
 
 
 def test_a_file_is_asked_for_once_it_is_named_and_its_columns_can_be_set(
@@ -113,7 +113,7 @@ def test_a_file_is_asked_for_once_it_is_named_and_its_columns_can_be_set(
 ) -> None:
     panel.source.source.value = "file"
     assert panel.request.source == "train"
-    assert panel.notice.value == ""
+    assert panel.notice.words == ""
     panel.source.form.file.path.value = FILE
     assert panel.request == GradientFlowRequest(source="file", file=FILE)
     panel.source.form.columns.choices["output_norm"].value = "other"
@@ -306,7 +306,7 @@ def test_a_link_brings_back_request_view_and_tokens(
     assert (panel.mode.value, panel.scale.value) == ("paper", "log")
     assert panel.views.scatter.y.value == "input tied"
     assert panel.selection == {3}
-    assert panel.notice.value == ""
+    assert panel.notice.words == ""
 
 
 def test_copied_code_makes_the_result_without_the_page(panel: GradientFlowPanel) -> None:
@@ -331,5 +331,5 @@ def test_run_asks_for_a_file_that_is_not_named_and_runs_nothing_else(
 ) -> None:
     panel.source.source.value = "file"
     panel.runbar.run.click()
-    assert "No recorded file is named yet." in panel.notice.value
+    assert "No recorded file is named yet." in panel.notice.words
     assert runner.jobs == []

@@ -237,8 +237,8 @@ def test_a_link_with_an_unknown_group_is_told_and_the_rest_is_shown(panel: Align
     )
     open_page(again, query)
     assert again.state.kind == ""
-    assert "view that there is not here" in again.notice.value
-    assert "<b>" not in again.notice.value
+    assert "view that there is not here" in again.notice.words
+    assert "<b>" not in again.notice.words
 
 
 def test_the_card_of_a_token_tells_its_kind(panel: AlignmentPanel) -> None:

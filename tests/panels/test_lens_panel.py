@@ -115,13 +115,13 @@ def test_a_pasted_text_goes_before_the_corpus(panel: LensPanel) -> None:
     assert panel.request.text == "A short story."
     assert panel.text.corpus.source.disabled
     panel.text.text.value = "x" * 20_001
-    assert "20,000" in panel.notice.value
+    assert "20,000" in panel.notice.words
 
 
 @pytest.mark.parametrize("name", ["length", "positions"])
 def test_a_number_that_cannot_be_is_refused_in_words(panel: LensPanel, name: str) -> None:
     getattr(panel.text, name).value = 1
-    assert name in panel.notice.value
+    assert name in panel.notice.words
 
 
 def test_another_pair_of_the_catalogue_sets_both_models(panel: LensPanel) -> None:
@@ -166,7 +166,7 @@ def test_the_page_tells_of_a_click_by_trace_and_place(panel: LensPanel) -> None:
         figure._receive(figure, {"kind": "clicked", "curve": 0, "point": wrong}, [])
     figure._receive(figure, {"kind": "clicked", "curve": 7, "point": [0, 0]}, [])
     assert (panel.grid.layer.value, panel.grid.position.value) == (2, 8)
-    assert panel.notice.value == ""
+    assert panel.notice.words == ""
 
 
 def test_the_sliders_do_what_a_click_does_and_turn_the_page(panel: LensPanel) -> None:

@@ -10,10 +10,13 @@ import embtie_widgets as ew
 from embtie_widgets.charts import lesson as draw
 from embtie_widgets.charts.theme import COMPARISONS, MATRICES, MODELS
 from embtie_widgets.panels.lesson import number_of
+from embtie_widgets.widgets import Notices
 
 
 def said(widget: Any) -> str:
-    """All text of a piece, markup and all."""
+    """All text of a piece, markup and all, and what it tells the page."""
+    if isinstance(widget, Notices):
+        return widget.words
     own = widget.value if isinstance(widget, w.HTML) else ""
     return own + "".join(said(child) for child in getattr(widget, "children", ()))
 

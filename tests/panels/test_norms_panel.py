@@ -94,7 +94,7 @@ def test_a_limit_that_cannot_be_is_refused_in_words(
     before = len(runner.jobs)
     for wrong in (-1.0, 1.5):
         panel.corpus.limit.value = wrong
-        assert "limit_mb" in panel.notice.value
+        assert "limit_mb" in panel.notice.words
         assert len(runner.jobs) == before
     panel.corpus.limit.value = 3
     assert runner.jobs[-1].request.corpus.limit_mb == 3
@@ -116,7 +116,7 @@ def test_models_without_counts_are_told_in_the_page_what_to_choose(
 ) -> None:
     panel.seed.value = 5
     runner.jobs[-1].fail("Neither a nor b brings counts.", "Choose a corpus.")
-    assert "Choose a corpus." in panel.notice.value
+    assert "Choose a corpus." in panel.notice.words
     assert panel.result is not None
 
 

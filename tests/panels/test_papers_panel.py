@@ -77,7 +77,7 @@ def test_controls_go_into_the_request(panel: PaperTablesPanel) -> None:
 def test_a_table_that_is_not_there_is_refused_in_words(panel: PaperTablesPanel) -> None:
     before = panel.request
     panel.items.others.value = "table-99"
-    assert "No table or figure is called &#x27;table-99&#x27;" in panel.notice.value
+    assert "No table or figure is called 'table-99'" in panel.notice.words
     assert panel.request == before
 
 
@@ -148,7 +148,7 @@ def test_a_link_opens_item_and_verdict(panel: PaperTablesPanel, runner: FakeRunn
     other.open_link(link)
     assert (other.menu.value, other.only.value) == ("figure-2", "differs")
     other.open_link(Link(PaperTablesRequest(), frozenset(), {"item": "table-99"}))
-    assert "a view that there is not here" in other.notice.value
+    assert "a view that there is not here" in other.notice.words
     assert other.menu.value == "figure-2"
 
 

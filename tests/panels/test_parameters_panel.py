@@ -101,7 +101,7 @@ def test_a_pasted_configuration_takes_the_models_place(panel: ParametersPanel) -
 def test_a_configuration_that_is_no_json_is_told_with_its_line(panel: ParametersPanel) -> None:
     before = panel.numbers.value
     panel.config.value = '{"model_type": "gpt2",\n oh}'
-    assert "no valid JSON (line 2)" in panel.notice.value
+    assert "no valid JSON (line 2)" in panel.notice.words
     assert panel.numbers.value == before
 
 
@@ -109,7 +109,7 @@ def test_a_file_can_be_chosen_and_a_wrong_one_is_told(panel: ParametersPanel) ->
     upload(panel, json.dumps(configurations()["EleutherAI/pythia-410m"]).encode())
     assert "405,334,016" in panel.numbers.value
     upload(panel, b"\xff\xfe")
-    assert "no text of at most 1 MB" in panel.notice.value
+    assert "no text of at most 1 MB" in panel.notice.words
     assert "405,334,016" in panel.numbers.value
 
 
@@ -149,7 +149,7 @@ def test_the_families_are_listed_once_their_page_is_opened(panel: ParametersPane
 def test_a_name_that_no_file_can_have_waits_for_run(panel: ParametersPanel) -> None:
     panel.model.ref.value = "x" * 1000
     assert panel.state.stale
-    assert panel.notice.value == ""
+    assert panel.notice.words == ""
 
 
 def test_a_foreign_name_is_no_markup(panel: ParametersPanel, tmp_path: Path) -> None:

@@ -110,8 +110,8 @@ def test_a_fault_in_the_work_is_told_and_the_next_run_works(
         patch.setattr(doors, "run", fail)
         panel.seed.value = 4
         assert at_rest(panel)
-    assert "went wrong" in panel.notice.value
-    assert "somebody" not in panel.notice.value
+    assert "went wrong" in panel.notice.words
+    assert "somebody" not in panel.notice.words
     assert logged_faults == ["a job failed"]
     logged_faults.clear()
     panel.seed.value = 5

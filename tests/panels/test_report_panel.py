@@ -67,7 +67,7 @@ def test_every_panel_is_saved_and_opens_to_the_same_state(tab: Any) -> None:
     assert to_bytes(other.result) == to_bytes(one.result)
     assert (other.selection, other.state.view) == (one.selection, one.state.view)
     assert "Opened from a file." in other.outdated.value
-    assert other.notice.value == ""
+    assert other.notice.words == ""
     before, after = (snapshot(panel.results) for panel in (one, other))
     assert after.html == before.html
     assert len(after.charts) == len(before.charts) > 0

@@ -86,12 +86,12 @@ def test_a_factor_that_cannot_be_is_refused_in_words_and_stays_to_be_mended(
     panel: ScalingPanel, typed: str
 ) -> None:
     panel.factors.others.value = typed
-    assert "factor" in panel.notice.value
+    assert "factor" in panel.notice.words
     assert panel.request.factors == (5.0,)
     assert panel.factors.others.value
     panel.factors.others.value = ""
     assert 5.0 in panel.request.factors
-    assert panel.notice.value == ""
+    assert panel.notice.words == ""
 
 
 def test_how_many_steps_are_early_is_asked_only_where_it_counts(panel: ScalingPanel) -> None:
@@ -101,7 +101,7 @@ def test_how_many_steps_are_early_is_asked_only_where_it_counts(panel: ScalingPa
     panel.schedule.early.value = 20
     assert (panel.request.schedule, panel.request.early) == ("early", 20)
     panel.schedule.early.value = 2.5
-    assert "early" in panel.notice.value
+    assert "early" in panel.notice.words
 
 
 def test_another_map_keeps_the_training_as_it_is(panel: ScalingPanel) -> None:
@@ -271,5 +271,5 @@ def test_files_carry_the_request(panel: ScalingPanel) -> None:
 def test_a_failed_run_keeps_what_was_there(panel: ScalingPanel, runner: FakeRunner) -> None:
     panel.start()
     runner.jobs[-1].fail("The text is too short.", "Give more text.")
-    assert "too short" in panel.notice.value
+    assert "too short" in panel.notice.words
     assert "×10 moves" in panel.headline.value

@@ -107,7 +107,7 @@ def test_what_a_task_shows_besides_has_a_figure_each(runner: FakeRunner) -> None
 
 def test_a_task_too_large_is_refused_in_words(panel: StaircasePanel) -> None:
     panel.controls.numbers["length"].value = 6
-    assert "sequences" in panel.notice.value
+    assert "sequences" in panel.notice.words
     assert panel.request == ASKED
 
 

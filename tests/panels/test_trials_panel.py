@@ -107,11 +107,11 @@ def test_a_number_that_cannot_be_is_refused_in_words_and_stays_to_be_mended(
 ) -> None:
     before = language.request
     language.trials.lengths.others.value = typed
-    assert "lengths is" in language.notice.value
+    assert "lengths is" in language.notice.words
     assert language.request == before
     assert language.trials.lengths.others.value == typed
     language.trials.lengths.others.value = "64"
-    assert language.notice.value == ""
+    assert language.notice.words == ""
 
 
 def test_a_slider_shows_a_number_beside_its_ladder_and_forgets_it_again() -> None:
@@ -292,7 +292,7 @@ def test_a_links_view_is_shown_with_its_result(language: BottleneckTrialsPanel) 
     key = language.run_menu.menu.options[3][1]
     view = {"only": "width=32", "across": "sequences", "cell": "loss", "run": key, "curve": "loss"}
     language.open_link(Link(LANGUAGE, (), view))
-    assert language.notice.value == ""
+    assert language.notice.words == ""
     assert language.state.view == view
     assert language.only.menus["width"].value == 32
 
@@ -302,7 +302,7 @@ def test_a_view_that_is_not_there_is_told(
     language: BottleneckTrialsPanel, view: dict[str, str]
 ) -> None:
     language.open_link(Link(LANGUAGE, (), view))
-    assert "a view that there is not here" in language.notice.value
+    assert "a view that there is not here" in language.notice.words
 
 
 def test_tables_and_page_carry_the_settings(language: BottleneckTrialsPanel) -> None:
