@@ -4,6 +4,7 @@ The face of the library: every public name, imported only when it is first used,
 `import embtie_widgets` loads neither torch nor transformers.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -239,3 +240,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
+
+
+if os.environ.get("EMBTIE_SERVED") == "1":  # a kernel of a served page: see sources.permission
+    import_module(f"{__name__}.logs").write_kernel_log()

@@ -17,6 +17,7 @@ from embtie_widgets.panels.evaluate import EvaluatePanel
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.geometry import GeometryPanel
 from embtie_widgets.panels.gradient import GradientFlowPanel
+from embtie_widgets.panels.guard import guard
 from embtie_widgets.panels.lens import LensPanel
 from embtie_widgets.panels.norms import NormFrequencyPanel
 from embtie_widgets.panels.papers import PaperTablesPanel
@@ -45,14 +46,20 @@ from embtie_widgets.requests import (
     StaircaseRequest,
 )
 from embtie_widgets.requests.link import Link
+from embtie_widgets.sources.permission import is_public
 
 _TEXT = """
-<header class="ep-title"><h1>embtie</h1>
+<a class="ep-skip" href="#">Skip to the results</a>
+<div class="ep-title"><h1>embtie</h1>
 <p>What does weight tying do to a language model's token embeddings? Choose two models
 and see, token by token, whether the tied matrix keeps the directions, neighbours and norms of the
 input or of the output, and layer by layer, what each model already knows of its answer; always next
 to chance.</p>
-</header>
+{public}</div>
+"""
+_PUBLIC = """<p>This page is public: models, texts and runs are those that its owner offers, how
+much can be asked for has bounds, and heavy runs take their turn. embtie on a machine of your own
+has none of these.</p>
 """
 
 
@@ -97,12 +104,15 @@ class Dashboard(w.VBox):
         self.panels: dict[str, Panel] = {}
         self._place = w.Box().add_class("ep-place")
         self.tabs = w.ToggleButtons(options=list(self._tabs)).add_class("ep-tabs")
-        self.tabs.observe(self._open, "value")
         bar = [self.tabs] if len(tabs) > 1 else []
         self._waiting: dict[str, tuple[Saved, str]] = {}
         self.report = ReportBar(self.opened, lambda: self.panel, self.open_report)
-        top = w.Box([w.HTML(_TEXT), self.report]).add_class("ep-apphead")
-        super().__init__([top, *bar, self._place])
+        self.tabs.observe(guard(self._open, self.report.notice.show), "value")
+        text = _TEXT.format(public=_PUBLIC if is_public() else "")
+        top = w.Box([w.HTML(text), self.report]).add_class("ep-apphead")
+        # Of every panel that was opened: what one has to say stays when another tab is shown.
+        self._notices = w.Box([self.report.notice]).add_class("ep-unseen")
+        super().__init__([top, *bar, self._place, self._notices])
         self.add_class("embtie-app")
         self._open()
 
@@ -140,6 +150,7 @@ class Dashboard(w.VBox):
             first, self.panels[name] = not self.panels, self._tabs[name].make()
             link = self.panels[name].link
             link.named, link.elsewhere = not first, self._open_link if first else None
+            self._notices.children = [*self._notices.children, self.panels[name].notice]
         panel = self.panels[name]
         if name in self._waiting:
             panel.callback(panel.open_saved)(*self._waiting.pop(name))

@@ -2,10 +2,12 @@
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from embtie_widgets import __version__
-from embtie_widgets.app.serve import IDLE_MINUTES, LESSONS_PORT, PORT
+from embtie_widgets.app.settings import LESSONS_PORT, PORT, ServeSettings, default_words, rule
 from embtie_widgets.cli.count import count
 from embtie_widgets.cli.doctor import doctor
 from embtie_widgets.cli.fetch import fetch
@@ -51,23 +53,36 @@ def _add_serve(add: Add) -> None:
         ("lessons", "lessons", LESSONS_PORT),
     ):
         serving = add(name, help=f"serve the {what} and open the page in the browser")
-        _add_serving(serving)
-        serving.set_defaults(command=serve, lessons=name == "lessons", port=port)
+        _add_serving(serving, port)
+        serving.set_defaults(command=serve, lessons=name == "lessons", default_port=port)
 
 
-def _add_serving(serving: argparse.ArgumentParser) -> None:
-    serving.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+def _add_serving(serving: argparse.ArgumentParser, port: int) -> None:
+    """An option for each setting: only what is typed becomes an argument."""
+    serving.add_argument("--config", default="", metavar="FILE.toml", help="a file of settings")
     serving.add_argument(
-        "--port", type=_port, default=PORT, help="its port, 0 for any free one (%(default)s)"
+        "--show-settings", action="store_true", help="say what is set, and where, and serve nothing"
     )
-    serving.add_argument("--no-browser", action="store_true", help="do not open the browser")
     serving.add_argument(
-        "--idle-minutes",
-        type=_positive,
-        default=IDLE_MINUTES,
-        metavar="N",
-        help="end a visitor's kernel after N minutes without its page (%(default)s)",
-    )
+        "--no-browser", dest="open_browser", action="store_false", help="do not open the browser",
+        default=argparse.SUPPRESS,
+    )  # fmt: skip
+    for setting in fields(ServeSettings):
+        option = f"--{setting.name.replace('_', '-')}"
+        usual = str(port) if setting.name == "port" else default_words(setting.name)
+        says = f"{rule(setting.name).says} (default: {usual})".replace("%", "%%")
+        serving.add_argument(option, **_taken(setting), default=argparse.SUPPRESS, help=says)
+
+
+def _taken(setting: Any) -> dict[str, Any]:
+    """How the text after an option becomes the value of a setting."""
+    if setting.type == tuple[str, ...]:
+        return {"action": "append", "metavar": "NAME"}
+    if isinstance(setting.default, bool) or "bool" in str(setting.type):
+        return {"action": argparse.BooleanOptionalAction}
+    if setting.type in (int, float):
+        return {"type": _number, "metavar": "N"}
+    return {"metavar": "TEXT"}
 
 
 def _add_run(add: Add) -> None:
@@ -195,8 +210,14 @@ def _add_train(add: Add) -> None:
     training.set_defaults(command=train_nano)
 
 
-def _port(text: str) -> int:
-    return _whole(text, 0, 65535)
+def _number(text: str) -> float | str:
+    """The number, or the text that is none: what a setting may be is told by its rule."""
+    for kind in (int, float):
+        try:
+            return kind(text) if text.isascii() else text
+        except ValueError:
+            continue
+    return text
 
 
 def _positive(text: str) -> int:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from embtie_widgets.cli.findings import short_path
 from embtie_widgets.cli.line import ProgressLine
 from embtie_widgets.errors import Cancelled, EmbtieError
-from embtie_widgets.jobs import catalogue, catalogue_file
+from embtie_widgets.jobs import catalogue
 from embtie_widgets.jobs import fetch as jobs
 from embtie_widgets.jobs.fetch import Plan
 from embtie_widgets.progress import spoken
+from embtie_widgets.sources import catalogue_file
 
 FAULT = 2
 

@@ -61,10 +61,10 @@ def carry_out(request: Request, out: Path | None) -> Any:
     if out is not None:
         files.prepare(out)
     share_processors()
-    from embtie_widgets.jobs.run import run as run_request
+    from embtie_widgets.jobs.turn import in_turn
 
     with ProgressLine() as progress:
-        result = run_request(request, progress=progress)
+        result = in_turn(request, progress)
     print(KINDS[request.kind].part("text")(request, result))
     if out is not None:
         written = files.write(out, request, result)

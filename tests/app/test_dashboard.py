@@ -37,6 +37,16 @@ def test_one_panel_alone_has_no_tab_bar() -> None:
     assert two.tabs in two.children
 
 
+def test_a_public_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def said() -> bool:
+        title = Dashboard((toy("one", []),)).children[0].children[0]
+        return "This page is public" in title.value
+
+    assert not said()
+    monkeypatch.setenv("EMBTIE_PUBLIC", "1")
+    assert said()
+
+
 def test_the_dashboard_has_a_tab_for_each_panel_that_works() -> None:
     assert [tab.name for tab in TABS] == [
         "Alignment",
@@ -74,7 +84,7 @@ def test_a_tab_that_is_opened_by_hand_does_not_take_the_address_for_a_link() -> 
     app.tabs.value = "Parameters"
     arrive(app.panel, "embtie=1&kind=align&map=identity")
     assert app.tabs.value == "Parameters"
-    assert app.panel.notice.value == ""
+    assert app.panel.notice.words == ""
     assert app.panel.link.page.query == "embtie=1&kind=parameters"
     assert app.panels["Alignment"].link.page.query == ""
 
@@ -82,7 +92,7 @@ def test_a_tab_that_is_opened_by_hand_does_not_take_the_address_for_a_link() -> 
 def test_a_link_of_a_panel_that_is_not_there_is_told() -> None:
     app = Dashboard(TABS[:1])
     arrive(app.panel, "embtie=1&kind=parameters&model=nano-tied")
-    assert "a panel that is not on this page" in app.panel.notice.value
+    assert "a panel that is not on this page" in app.panel.notice.words
 
 
 def arrive(panel: Panel, query: str) -> None:
@@ -113,7 +123,7 @@ def test_the_notebook_runs_and_its_names_hold_results(path: Path, tmp_path: Path
         "panel = app.panel\n"
         "panel.map.value = 'orthogonal'\n"
         "result = panel.run()\n"
-        "print(result.settings['map'], panel.state.stale, panel.notice.value)\n"
+        "print(result.settings['map'], panel.state.stale, panel.notice.words)\n"
     )
     book.cells.append(nbformat.v4.new_code_cell(check))
     client = nbclient.NotebookClient(

@@ -106,7 +106,7 @@ def test_of_two_reports_in_a_row_the_second_is_shown_and_the_rest_stays() -> Non
     for data in (archive(1, "align", "lens"), archive(2, "align"), b"PK nothing"):
         app.report.upload._take(data, "r.zip")
     assert app.panel.request.seed == 2
-    assert "no whole zip" in app.report.notice.value
+    assert "no whole zip" in app.report.notice.words
     app.tabs.value = "Lens"  # of the first report, since no other has spoken of it
     assert app.panel.request.seed == 1
     assert "Opened from a report" in app.panel.outdated.value
@@ -115,10 +115,10 @@ def test_of_two_reports_in_a_row_the_second_is_shown_and_the_rest_stays() -> Non
 def test_a_file_that_is_no_report_is_told_in_the_head() -> None:
     app = Dashboard()
     app.report.upload._take(b"PK nothing", "x.zip")
-    assert "no whole zip" in app.report.notice.value
+    assert "no whole zip" in app.report.notice.words
     before = app.panel.result
     app.report.upload._take(b"{}", "x.json")
-    assert "no report" in app.report.notice.value
+    assert "no report" in app.report.notice.words
     assert app.panel.result is before
 
 

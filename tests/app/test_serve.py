@@ -1,3 +1,4 @@
+import http.client
 import logging
 import os
 import re
@@ -9,6 +10,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,9 @@ import pytest
 
 from embtie_widgets import cli
 from embtie_widgets.app import serve
+from embtie_widgets.app.address import address, local
+from embtie_widgets.app.channels import PROTOCOL
+from embtie_widgets.app.settings import ServeSettings
 from embtie_widgets.charts.figures import quick_imports
 from embtie_widgets.errors import EmbtieError
 
@@ -27,7 +32,7 @@ def test_a_taken_port_is_told_before_anything_starts(lessons: bool, again: str) 
         other.listen()
         port = other.getsockname()[1]
         with pytest.raises(EmbtieError) as caught:
-            serve.serve(port=port, open_browser=False, lessons=lessons)
+            serve.serve(ServeSettings(port=port, open_browser=False), lessons=lessons)
     assert str(port) in caught.value.message
     assert f"`{again} --port 0`" in caught.value.hint
 
@@ -45,14 +50,33 @@ def test_an_impossible_port_or_host_is_told() -> None:
         serve.check_port(0, "host.invalid")
 
 
-def test_a_shared_page_shows_no_traceback_ends_idle_kernels_and_never_moves_its_port() -> None:
-    known = serve.settings(8000, "localhost", False, True, 20)
+def test_a_shared_page_shows_no_traceback_and_never_moves_its_port() -> None:
+    known = serve.settings(ServeSettings(port=8000))
     assert known["VoilaConfiguration"]["show_tracebacks"] is False
     assert known["VoilaConfiguration"]["strip_sources"] is True
     assert "file_allowlist" not in known["VoilaConfiguration"]
     assert known["Voila"]["port_retries"] == 0
     assert "tornado_settings" not in known["Voila"]  # a shorter wait for pings cuts pages off
-    assert known["MappingKernelManager"]["cull_idle_timeout"] == 1200
+    assert known["MappingKernelManager"]["cull_idle_timeout"] == 0  # the doors end kernels
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_the_link_that_is_said_is_one_that_others_can_use(
+    host: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(socket, "getfqdn", lambda: "box.lab.example")
+    known = ServeSettings(host=host, sign_in="token", token="a" * 16)
+    serve._say_started(known, True)
+    link, public = capsys.readouterr().out.splitlines()
+    assert f"http://box.lab.example:8866/?token={'a' * 16} " in link
+    assert public.startswith("open to strangers: ")
+    assert "--no-public" in public
+    assert address(local(known)) == f"http://{'[::1]' if host == '::' else '127.0.0.1'}:8866/"
+    monkeypatch.setattr(socket, "getfqdn", lambda: "localhost")
+    monkeypatch.setattr(socket, "gethostname", lambda: "box")
+    assert address(known) == "http://box:8866/"
+    serve._say_started(replace(known, public=False), True)
+    assert "strangers" not in capsys.readouterr().out
 
 
 def test_the_notebook_is_found_from_any_folder(
@@ -67,7 +91,7 @@ def test_the_notebook_is_found_from_any_folder(
 def test_the_template_asks_no_other_host() -> None:
     folder = Path(serve.__file__).parent / "jupyter/voila/templates/embtie"
     for file in folder.iterdir():
-        assert "http" not in file.read_text(encoding="utf-8")
+        assert "://" not in file.read_text(encoding="utf-8")
 
 
 def test_quick_imports_hide_the_slow_package_only_inside() -> None:
@@ -143,10 +167,21 @@ def test_a_start_and_a_visit_say_the_address_and_nothing_else(
         kernel = re.search(r'"kernelId": "([^"]+)"', page)
         assert kernel is not None
         _shake_hands(port, f"/api/kernels/{kernel[1]}/channels?session_id=a")
+        assert _status(port, "rebound.example") == 403
         assert cli.main(["--port", str(port), "--no-browser"]) == cli.FAULT
         assert f"embtie is already running at http://127.0.0.1:{port}/" in capfd.readouterr().err
         # Before it is stopped: a kernel that is stopped while it still starts may say that it was.
-        assert said == [f"embtie is at http://127.0.0.1:{port}/ (Ctrl+C stops it)\n"]
+        first, *rest = said
+        assert first == f"embtie is at http://127.0.0.1:{port}/ (Ctrl+C stops it)\n"
+        (refused,) = rest
+        assert "asked for as 'rebound.example'" in refused
+
+
+def _status(port: int, name: str) -> int:
+    """What a page is answered that asks by this name."""
+    asked = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    asked.request("GET", "/", headers={"Host": f"{name}:{port}"})
+    return asked.getresponse().status
 
 
 def _shake_hands(port: int, path: str) -> None:
@@ -159,6 +194,7 @@ def _shake_hands(port: int, path: str) -> None:
         "Connection: Upgrade",
         "Sec-WebSocket-Key: ZW1idGllIGlzIHF1aWV0IQ==",
         "Sec-WebSocket-Version: 13",
+        f"Sec-WebSocket-Protocol: {PROTOCOL}",
     ]
     with socket.create_connection(("127.0.0.1", port), 60) as line:
         line.sendall("\r\n".join([*lines, "", ""]).encode())
@@ -170,7 +206,5 @@ def test_what_goes_wrong_is_still_said() -> None:
         return logging.LogRecord("Voila", level, "", 0, words, (), None)
 
     assert not serve._is_news(record(logging.WARNING, "Notebook a.ipynb is not trusted"))
-    culled = "Culling 'idle' kernel 'python3' (a) with 0 connections due to 1259 seconds"
-    assert not serve._is_news(record(logging.WARNING, culled))
     assert serve._is_news(record(logging.ERROR, "the page is not trusted"))
     assert serve._is_news(record(logging.WARNING, "Kernel died"))

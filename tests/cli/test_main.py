@@ -1,9 +1,12 @@
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from embtie_widgets.app.settings import ServeSettings
+from embtie_widgets.app.variables import variable
 from embtie_widgets.cli import main
 from embtie_widgets.errors import Cancelled, EmbtieError
 
@@ -33,40 +36,47 @@ def test_the_installed_command_says_one_sentence_about_a_missing_request() -> No
     assert "Traceback" not in done.stderr
 
 
+def _served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ServeSettings, bool]]:
+    """What would be served, and whether it is the lessons; nothing is said around it."""
+    for field in fields(ServeSettings):
+        monkeypatch.delenv(variable(field.name), raising=False)
+    seen: list[tuple[ServeSettings, bool]] = []
+    monkeypatch.setattr(
+        "embtie_widgets.app.serve.serve",
+        lambda known, *, lessons: seen.append((known, lessons)),
+    )
+    return seen
+
+
 def test_without_a_command_the_dashboard_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: dict[str, object] = {}
-    monkeypatch.setattr("embtie_widgets.app.serve.serve", lambda **options: seen.update(options))
+    seen = _served(monkeypatch)
     assert main([]) == 0
-    where = {"port": 8866, "host": "127.0.0.1"}
-    assert seen == {**where, "open_browser": True, "idle_minutes": 20, "lessons": False}
+    assert seen == [(ServeSettings(port=8866, host="127.0.0.1"), False)]
 
 
 def test_lessons_have_a_port_beside_the_dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: dict[str, object] = {}
-    monkeypatch.setattr("embtie_widgets.app.serve.serve", lambda **options: seen.update(options))
+    seen = _served(monkeypatch)
     assert main(["lessons"]) == 0
-    assert (seen["port"], seen["lessons"]) == (8867, True)
+    assert seen == [(ServeSettings(port=8867), True)]
 
 
 @pytest.mark.parametrize("command", [["serve"], [], ["lessons"]])
 def test_serve_passes_on_what_was_typed_and_needs_no_name(
     command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: dict[str, object] = {}
-    monkeypatch.setattr("embtie_widgets.app.serve.serve", lambda **options: seen.update(options))
+    seen = _served(monkeypatch)
     typed = ["--port", "9000", "--host", "0.0.0.0", "--no-browser", "--idle-minutes", "5"]
     assert main([*command, *typed]) == 0
-    lessons = command == ["lessons"]
-    where = {"port": 9000, "host": "0.0.0.0"}
-    assert seen == {**where, "open_browser": False, "idle_minutes": 5, "lessons": lessons}
+    known = ServeSettings(port=9000, host="0.0.0.0", open_browser=False, idle_minutes=5)
+    assert seen == [(known, command == ["lessons"])]
 
 
 @pytest.mark.parametrize("port", ["65536", "-1", "8e3", "٣", "www"])
 def test_a_port_that_is_none_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["serve", "--port", port])
-    assert stop.value.code == 2
-    assert "0 to 65535" in capsys.readouterr().err
+    assert main(["serve", "--port", port]) == 2
+    said = capsys.readouterr().err
+    assert "embtie: the command line: port cannot be" in said
+    assert "0 to 65535" in said
 
 
 def test_a_fault_is_a_sentence_and_what_to_do(

@@ -1,0 +1,45 @@
+"""The line of a page to its kernel, held to the one protocol that our pages speak.
+
+Voila reads whatever goes to a page as that protocol, and Jupyter believes the first number of
+whatever comes from one: by an older protocol, or eight bytes that are no count, a single visitor
+would have the server count for ever, and fill its memory meanwhile.
+"""
+
+from http import HTTPStatus
+
+from tornado.web import HTTPError
+from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
+
+PROTOCOL = "v1.kernel.websocket.jupyter.org"
+_NUMBER = 8  # bytes
+_FEWEST = 6  # places: of the channel, header, parent, metadata and content, and the end
+_BAD_DATA = 1007
+
+
+class Channels(VoilaKernelWebsocketHandler):
+    """Voila's handler of this line, which no other protocol and no broken message gets through."""
+
+    async def get(self, kernel_id: str) -> None:
+        """Open the line to a page that speaks the protocol."""
+        offered = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
+        if PROTOCOL not in map(str.strip, offered):
+            raise HTTPError(HTTPStatus.BAD_REQUEST)
+        await super().get(kernel_id)
+
+    def on_message(self, ws_message: str | bytes) -> None:
+        """Hand a message on; who sends what is none is hung up on."""
+        if isinstance(ws_message, bytes) and is_whole(ws_message):
+            super().on_message(ws_message)
+        else:
+            self.close(_BAD_DATA, "no message of this protocol")
+
+
+def is_whole(message: bytes) -> bool:
+    """Whether a message has the parts that its beginning announces: how many places, and they."""
+    count = int.from_bytes(message[:_NUMBER], "little")
+    head = _NUMBER * (count + 1)
+    if count < _FEWEST or head > len(message):
+        return False
+    starts = range(_NUMBER, head, _NUMBER)
+    places = [int.from_bytes(message[start : start + _NUMBER], "little") for start in starts]
+    return head <= places[0] and places == sorted(places) and places[-1] <= len(message)
