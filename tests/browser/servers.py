@@ -7,10 +7,13 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
 from embtie_widgets.app import serve
@@ -19,45 +22,93 @@ from embtie_widgets.app.serve import check_port
 _SERVE = """
 from pathlib import Path
 from embtie_widgets.app import serve
+from embtie_widgets.app.settings import ServeSettings
 notebook = {notebook!r}
 if notebook:
     serve.notebook = lambda name="": Path(notebook)
-settings = serve.settings
-def below(*given):
-    known = settings(*given)
-    return {{**known, "Voila": {{**known["Voila"], "base_url": {base!r}}}}}
-serve.settings = below
-serve.serve(port={port}, open_browser=False, lessons={lessons})
+known = ServeSettings(port={port}, open_browser=False, base_url={base!r}, **{settings!r})
+serve.serve(known, lessons={lessons})
 """
 _START_SECONDS = 120
 
 
+@dataclass
+class Running:
+    """A server of ours: its address, its process, and the lines that it has said."""
+
+    address: str
+    process: "subprocess.Popen[str]"
+    said: list[str] = field(default_factory=list)
+
+    def kernels(self) -> list[psutil.Process]:
+        """Its kernels, the eldest first."""
+        found = psutil.Process(self.process.pid).children(recursive=True)
+        kernels = [one for one in found if is_kernel(one)]
+        return sorted(kernels, key=lambda one: one.create_time())
+
+
+def is_kernel(process: psutil.Process) -> bool:
+    """Whether it is a kernel that still runs."""
+    try:
+        return "ipykernel_launcher" in process.cmdline()
+    except psutil.Error:
+        return False
+
+
 @contextmanager
-def voila(
-    folder: Path, notebook: str = "", base: str = "/", *, lessons: bool = False
-) -> Iterator[str]:
-    """The address of the dashboard, another notebook or the lessons, as `embtie` serves it."""
-    port = check_port(0)
-    told = _SERVE.format(port=port, notebook=notebook, base=base, lessons=lessons)
-    server = subprocess.Popen(
-        [sys.executable, "-c", told],
+def running(
+    folder: Path,
+    notebook: str = "",
+    base: str = "/",
+    *,
+    lessons: bool = False,
+    told: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> Iterator[Running]:
+    """The dashboard, another notebook or the lessons, as `embtie` serves it; `told` are variables
+    of its environment."""
+    port = settings.pop("port", 0) or check_port(0)
+    code = _SERVE.format(
+        port=port, notebook=notebook, base=base, lessons=lessons, settings=settings
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
         cwd=folder,
-        env=_environment(),
+        env={**_environment(), **(told or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+    server = Running(f"http://localhost:{port}{base}", process)
     try:
-        assert server.stdout is not None
-        said = iter(server.stdout.readline, "")
-        line = next((text for text in said if "embtie is at" in text), "")
-        assert line, "the server ended before it gave its address"
-        threading.Thread(target=lambda: [None for _ in said], daemon=True).start()
-        _wait_until_open(port)  # the address is said a moment before anybody listens there
-        yield f"http://localhost:{port}{base}"
+        assert process.stdout is not None
+        for line in iter(process.stdout.readline, ""):
+            server.said.append(line)
+            if "embtie is at" in line:
+                break
+        else:
+            pytest.fail("the server ended before it gave its address: " + "".join(server.said))
+        lines = process.stdout
+        threading.Thread(target=lambda: server.said.extend(lines), daemon=True).start()
+        wait_until_open(port)  # the address is said a moment before anybody listens there
+        yield server
     finally:
-        server.terminate()
-        server.wait(30)
+        process.terminate()
+        process.wait(60)
+
+
+@contextmanager
+def voila(
+    folder: Path,
+    notebook: str = "",
+    base: str = "/",
+    *,
+    lessons: bool = False,
+    **settings: Any,
+) -> Iterator[str]:
+    """The address of what `running` serves."""
+    with running(folder, notebook, base, lessons=lessons, **settings) as server:
+        yield server.address
 
 
 @contextmanager
@@ -73,7 +124,7 @@ def plain_voila(folder: Path) -> Iterator[str]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        _wait_until_open(port)
+        wait_until_open(port)
         yield f"http://localhost:{port}/"
     finally:
         server.terminate()
@@ -132,7 +183,7 @@ def _wait_until_served(address: str) -> None:
     pytest.fail("JupyterLab did not start")
 
 
-def _wait_until_open(port: int) -> None:
+def wait_until_open(port: int) -> None:
     """Until somebody listens; asking Voila for its page would start a kernel."""
     end = time.monotonic() + _START_SECONDS
     while time.monotonic() < end:

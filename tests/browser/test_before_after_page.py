@@ -38,13 +38,13 @@ def test_one_click_shows_the_other_side_and_both_next_to_each_other(
     turn(one, "As stored")
     one.page.get_by_text(CENTRED).wait_for(state="detached")
     assert one.page.locator(f"{CARD} table").first.is_visible()
-    assert one.page.locator(".ep-status").inner_text() == "Computed before."
+    one.page.locator(".ep-status", has_text="Computed before.").wait_for()
     assert "mu_centered" not in one.page.url
 
 
 def test_a_link_opens_the_centred_side(visit: Open) -> None:
     one = visit(query="?embtie=1&kind=align&center=false&map=identity&mu_centered=true")
     one.page.get_by_text(CENTRED).wait_for()
+    one.page.locator(CARD, has_text="to see the other side").wait_for()
     said = one.page.locator(CARD).inner_text()
     assert "can change, since column means are left in" in said
-    assert "to see the other side" in said

@@ -141,7 +141,7 @@ def test_long_work_shows_its_stage_and_cancel_frees_the_page(
     assert one.outlines() == before
     shoot("running")
     one.press("Cancel")
-    one.page.get_by_text("Settings changed: run to update.").wait_for()
+    one.page.locator("[data-stage]", has_text="Settings changed: run to update.").wait_for()
     assert one.page.get_by_role("button", name="Run", exact=True).is_enabled()
     assert one.outlines() == before
     one.fill("seed", "7")
@@ -154,9 +154,9 @@ def test_a_missing_model_is_told_and_the_earlier_result_stays(
 ) -> None:
     before = one.outlines()
     one.fill("Model A", "nobody/no-such-model")
-    one.page.get_by_text("Settings changed: run to update.").wait_for()
+    one.page.locator("[data-stage]", has_text="Settings changed: run to update.").wait_for()
     one.press("Run")
-    alert = one.page.locator(".ep-notice").get_by_role("alert")
+    alert = one.page.get_by_role("region", name="Messages").get_by_role("alert")
     alert.wait_for()
     assert "no-such-model" in alert.inner_text()
     assert "Traceback" not in alert.inner_text()
@@ -171,7 +171,7 @@ def test_a_missing_model_is_told_and_the_earlier_result_stays(
 def test_a_control_and_a_button_that_raise_are_told_without_paths(one: Visit) -> None:
     before = one.outlines()
     one.fill("seed", str(BROKEN))
-    alert = one.page.locator(".ep-notice").get_by_role("alert")
+    alert = one.page.get_by_role("region", name="Messages").get_by_role("alert").first
     alert.wait_for()
     one.fill("seed", "1")
     one.wait_for_answer()

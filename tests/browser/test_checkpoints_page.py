@@ -14,7 +14,7 @@ MARKS = ".ep-checkpoints .scatterlayer .points path"
 def opened(visit: Callable[..., Visit], scheme: str = "light", width: int = 1400) -> Visit:
     one = visit(scheme, width)
     one.wait_for_figure()
-    one.page.get_by_role("button", name="Checkpoints").click()
+    one.page.get_by_role("tab", name="Checkpoints").click()
     one.page.wait_for_selector(MARKS, state="attached")
     one.page.wait_for_selector(".embtie-steps .et-thumb", state="attached")
     return one

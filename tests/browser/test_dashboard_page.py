@@ -32,7 +32,7 @@ def test_text_is_there_before_any_script_and_then_a_real_figure(
     assert len(outlines) == 3
     assert all(len(re.findall(r"[HVL]", path)) >= 80 for path in outlines)
     assert len(one.page.query_selector_all(".scatterlayer .trace .points path")) == 9
-    one.page.get_by_text("The tied matrix is closer to the untied output").wait_for()
+    one.page.locator("p", has_text="The tied matrix is closer to the untied output").wait_for()
     assert len(one.page.query_selector_all(".embtie-table tbody tr")) == 100
 
 

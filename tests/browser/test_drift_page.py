@@ -14,7 +14,7 @@ MARKS = ".ep-drift .scatterlayer .points path"
 def opened(visit: Callable[..., Visit], scheme: str = "light", width: int = 1400) -> Visit:
     one = visit(scheme, width)
     one.wait_for_figure()
-    one.page.get_by_role("button", name="Drift", exact=True).click()
+    one.page.get_by_role("tab", name="Drift", exact=True).click()
     one.page.wait_for_selector(MARKS, state="attached")
     one.page.wait_for_selector(".ep-changes .scatterlayer .points path", state="attached")
     return one
@@ -26,7 +26,8 @@ def test_the_tab_draws_at_once_and_fits(
 ) -> None:
     one = opened(visit, scheme, width)
     assert one.page.locator(MARKS).count() == 18  # three matrices at six checkpoints
-    one.page.get_by_text("turned about as far as the untied output").wait_for()
+    said = one.page.locator(".ep-headline")
+    said.get_by_text("turned about as far as the untied output").wait_for()
     assert one.evaluate("document.documentElement.scrollWidth <= innerWidth")
     one.page.get_by_role("button", name="Degrees per step").click()
     one.page.get_by_text("turn, degrees per step").wait_for()

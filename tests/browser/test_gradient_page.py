@@ -62,7 +62,8 @@ def test_a_model_is_split_on_a_text_without_training(visit: Open) -> None:
     one = visit(query=query)
     one.page.locator(".embtie-panel h2", has_text="Gradient flow").wait_for()
     one.wait_for_answer()
-    one.page.get_by_text("on this text: the output's share is").wait_for()
+    said = one.page.locator(".ep-headline")
+    said.get_by_text("on this text: the output's share is").wait_for()
     assert one.page.get_by_label("batches", exact=True).is_visible()
     assert not one.page.get_by_label("warm-up", exact=True).is_visible()
 

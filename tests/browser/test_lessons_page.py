@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Locator
 
 from embtie_widgets.app.lessons import folder
 from tests.browser import reading
+from tests.browser.axe import violations
 from tests.browser.servers import voila
 from tests.browser.visit import PATIENCE, Visit
 
@@ -46,6 +47,7 @@ def test_the_address_opens_the_list_of_chapters_and_each_leads_to_the_next(
     chromium: Browser, book: str
 ) -> None:
     one = opened(chromium, book, "After the lessons")
+    assert violations(one.page) == []
     links = one.page.locator("#rendered_cells table a")
     named = [str(link.get_attribute("href")) for link in links.all()]
     assert named == [f"{chapter}.ipynb" for chapter in CHAPTERS]
@@ -54,6 +56,7 @@ def test_the_address_opens_the_list_of_chapters_and_each_leads_to_the_next(
         link.first.click()
         one.page.wait_for_url(f"**/voila/render/{chapter}.ipynb")
         one.page.get_by_role("button", name="Check").last.wait_for()
+    assert violations(one.page) == []
     one.page.wait_for_load_state("networkidle")
     one.page.get_by_role("link", name="All lessons").last.click()
     one.page.wait_for_url("**/voila/render/index.ipynb")
@@ -146,6 +149,7 @@ def test_no_list_of_files_and_no_source_is_given_out(book: str, path: str) -> No
 def test_a_page_that_is_not_there_is_told_in_our_words(chromium: Browser, book: str) -> None:
     one = Visit(chromium, f"{book}voila/render/none.ipynb")
     one.page.get_by_text("That page is not here").wait_for()
+    assert violations(one.page) == []
     assert one.page.get_by_role("link").get_attribute("href") == "/hub/ann/"
     one.close()
     assert one.asked_outside == []

@@ -43,7 +43,8 @@ def test_the_tab_opens_with_lines_points_and_numbers(visit: Open) -> None:
     points = one.page.locator(f"{PLOT} .points path.point")
     assert points.count() > 4_000
     assert one.page.locator(PLOT).bounding_box()["width"] > 700  # type: ignore[index]
-    one.page.get_by_text("Token by token, the norms of Tied go with those of Out").wait_for()
+    said = one.page.locator(".ep-headline")
+    said.get_by_text("Token by token, the norms of Tied go with those of Out").wait_for()
     one.page.get_by_text("counts of the training text of nano-untied").first.wait_for()
     assert one.page.locator("table[aria-label='correlation of norm and frequency'] tr").count() == 4
 
@@ -117,7 +118,7 @@ def test_a_path_of_the_server_is_refused_and_the_figure_stays(visit: Open) -> No
     if "Expected:" in one.page.locator(".ep-status").inner_text() or not alert.is_visible():
         one.press("Run")
     one.page.get_by_text("On a shared page only texts that its owner has laid out").wait_for()
-    assert "/etc" not in one.page.locator(".ep-side").inner_text()
+    assert "/etc" not in one.page.locator("body").inner_text()
     assert one.page.locator(f"{PLOT} path.js-line").count() >= 6
 
 

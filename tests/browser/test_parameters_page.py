@@ -21,7 +21,7 @@ def opened(visit: Callable[..., Visit], **how: object) -> Visit:
     """The dashboard, turned to the tab once the first figure is there."""
     one = visit(**how)
     one.wait_for_figure()
-    one.page.get_by_role("button", name="Parameters", exact=True).click()
+    one.page.get_by_role("tab", name="Parameters", exact=True).click()
     wait_for_bars(one)
     return one
 
@@ -44,7 +44,9 @@ def test_the_bars_are_drawn_the_first_time_the_tab_is_opened(visit: Callable[...
     assert sum(width > 1 for width in widths) == 45
     plot = one.page.locator(".ep-parameters .js-plotly-plot")
     assert plot.bounding_box()["width"] > 700
-    one.page.get_by_text("Token matrices are 66.7 % of nano-untied").wait_for()
+    one.page.locator(".ep-headline").get_by_text(
+        "Token matrices are 66.7 % of nano-untied"
+    ).wait_for()
 
 
 def test_another_model_and_another_scale_redraw_the_bars(visit: Callable[..., Visit]) -> None:
@@ -53,7 +55,8 @@ def test_another_model_and_another_scale_redraw_the_bars(visit: Callable[..., Vi
     box = one.page.get_by_label("Model", exact=True)
     box.fill("Qwen/Qwen3-4B")
     box.press("Enter")
-    one.page.get_by_text("Token matrices are 17.6 % of Qwen3 4B").wait_for()
+    said = one.page.locator(".ep-headline")
+    said.get_by_text("Token matrices are 17.6 % of Qwen3 4B").wait_for()
     one.page.wait_for_function(f"(old) => ({WIDTHS})()[0] < old / 2", arg=before[0])
     shares = one.evaluate(WIDTHS)
     one.page.get_by_role("button", name="parameters", exact=True).click()

@@ -1,10 +1,12 @@
 """One visitor in a real browser, cut off from every other host."""
 
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Route
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Route, TimeoutError
 
 PATIENCE = 90_000
 MARKS = ".embtie-app .scatterlayer .trace path.js-line"
@@ -44,6 +46,7 @@ class Visit:
         )
         self.page: Page = self._context.new_page()
         self.page.set_default_timeout(PATIENCE)
+        self.page.wait_for_function = partial(_wait, self.page)  # type: ignore[method-assign]
         self.page.route(_is_outside, self._refuse)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("dialog", self._refuse_dialog)
@@ -202,6 +205,21 @@ class Visit:
     def _refuse(self, route: Route) -> None:
         self.asked_outside.append(route.request.url)
         route.abort()
+
+
+def _wait(page: Page, expression: str, *, arg: Any = None, timeout: float = PATIENCE) -> None:
+    """Until an expression holds in the page, asked from outside: a page that runs no text as a
+    script, as ours, would not ask itself."""
+    end = time.monotonic() + timeout / 1000
+    while time.monotonic() < end:
+        try:
+            if page.evaluate(expression, arg):
+                return
+        except Error as error:
+            if "context was destroyed" not in str(error):  # as by a reload
+                raise
+        page.wait_for_timeout(40)
+    raise TimeoutError(f"It never held in the page: {expression}")
 
 
 def _is_outside(url: str) -> bool:
