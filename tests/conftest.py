@@ -4,6 +4,7 @@ import importlib.util
 import logging
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_widget_stays() -> Iterator[None]:
+    """ipywidgets knows every widget until it is closed: without this a whole run keeps all panels
+    of all tests, and each look for garbage takes seconds."""
+    yield
+    if widget := sys.modules.get("ipywidgets.widgets.widget"):
+        widget.Widget.close_all()
 
 
 @pytest.fixture(scope="session")

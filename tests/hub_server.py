@@ -45,6 +45,7 @@ class Faults:
     changing       True: the store gives the file another etag at each request
     pause          seconds between two chunks of the store
     garbled        True: the store sends other bytes than were stored
+    endless        True: no file that is given out has a length or an end
     store_status   (status, times): answers of the store that fail before the first byte
     """
 
@@ -58,6 +59,7 @@ class Faults:
     changing: bool = False
     pause: float = 0.0
     garbled: bool = False
+    endless: bool = False
     store_status: list[int] = field(default_factory=list)
 
 
@@ -269,7 +271,7 @@ class _Answers(BaseHTTPRequestHandler):
         if start >= file.size and file.size:
             return self.head(416, Content_Range=f"bytes */{file.size}", Content_Length=0)
         more = {"ETag": etag} | more
-        if faults.length or not self.body:
+        if (faults.length and not faults.endless) or not self.body:
             more["Content_Length"] = end - start
         else:
             more["Connection"] = "close"
@@ -281,6 +283,7 @@ class _Answers(BaseHTTPRequestHandler):
             self.head(200, **more)
         if self.body:
             self._send(file.path, start, end)
+            self._go_on()
         return None
 
     def _range(self, size: int) -> tuple[int, int]:
@@ -306,6 +309,12 @@ class _Answers(BaseHTTPRequestHandler):
                 self.put(bytes(b ^ 1 for b in data) if faults.garbled else data)
                 if faults.pause:
                     time.sleep(faults.pause)
+
+    def _go_on(self) -> None:
+        """Send zeros for as long as anybody takes them."""
+        while self.hub.faults.endless and self.body:
+            self.close_connection = True
+            self.put(bytes(_CHUNK))
 
     def put(self, data: bytes) -> None:
         if self.body:
@@ -364,8 +373,12 @@ class _Hub(_Answers):
             return self.refused(404, "EntryNotFound")
         file = files[name]
         if not file.large:
-            self.head(200, X_Repo_Commit=commit, ETag=f'"{file.etag}"', Content_Length=file.size)
-            return self.put(file.path.read_bytes())
+            known = {"X_Repo_Commit": commit, "ETag": f'"{file.etag}"'}
+            if not (self.hub.faults.endless and self.body):
+                known["Content_Length"] = str(file.size)
+            self.head(200, **known)
+            self.put(file.path.read_bytes())
+            return self._go_on()
         if not self.hub.faults.redirects:
             return self.give(file, X_Repo_Commit=commit, ETag=f'"{file.etag}"')
         place = f"{self.hub.store}/{ref}/{commit}/{name}?signature={TOKEN[::-1]}"

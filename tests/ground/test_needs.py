@@ -26,7 +26,11 @@ TOOLS = {
     "types-pyyaml",
     "types-tqdm",
 }
-CONDA_NAMES = {"torch": "pytorch", "huggingface-hub": "huggingface_hub"}
+CONDA_NAMES = {
+    "torch": "pytorch",
+    "huggingface-hub": "huggingface_hub",
+    "jupyter-server": "jupyter_server",
+}
 
 
 def project() -> dict[str, Any]:
@@ -60,11 +64,11 @@ def imported_packages(folder: str) -> set[str]:
 
 
 def test_every_import_of_the_package_is_declared() -> None:
-    optional = set(extra("corpora")) | set(extra("evaluate"))
+    optional = set(extra("corpora")) | set(extra("evaluate")) | set(extra("hub"))
     assert imported_packages("embtie_widgets") <= set(needs()) | optional
 
 
-@pytest.mark.parametrize("name", ["corpora", "evaluate"])
+@pytest.mark.parametrize("name", ["corpora", "evaluate", "hub"])
 def test_what_can_be_done_without_is_used_and_tested(name: str) -> None:
     assert set(extra(name)) <= imported_packages("embtie_widgets")
     assert set(extra(name)) <= set(extra())
@@ -79,7 +83,8 @@ def test_every_declared_need_is_used() -> None:
 
 
 def test_every_test_need_is_used() -> None:
-    assert set(extra()) - set(extra("corpora")) - TOOLS <= imported_packages("tests")
+    by_the_package = set(extra("corpora")) | set(extra("hub"))
+    assert set(extra()) - by_the_package - TOOLS <= imported_packages("tests")
 
 
 def environment() -> list[str]:

@@ -20,6 +20,7 @@ RUN_ELSEWHERE = {
     "recording.md": "tests/training/test_recorder_handbook.py",
     "CONTRIBUTING.md": "tests/guide/test_contributing.py",
     "cluster.md": "tests/jobs/test_cluster_local.py",
+    "serving.md": "tests/app/test_hub_sign_in.py",
 }
 KNOWN_PLACES = (
     "https://arxiv.org/abs/",
