@@ -24,7 +24,7 @@ from embtie_widgets.widgets.codes import (
 )
 from embtie_widgets.widgets.pictures import Pictures
 
-_PARTS = ("points", "raster", "axes", "hands", "tools")
+_PARTS = ("points", "raster", "axes", "picture", "tip", "hands", "keys", "tools")
 
 
 def _bytes(value: Any, _widget: Any) -> bytes:
@@ -38,7 +38,7 @@ class TokenScatter(anywidget.AnyWidget):
     ids         n int32 token ids; no bytes mean 0 .. n - 1
     selection   one bit per point; the browser sets it too, so observe it and read `selected_ids`
     lit_word    what the status line calls the points of `selection`
-    clicked     id of the point that was clicked, -1 for none
+    clicked     id of the point that was clicked, or chosen by keys, -1 for none
     role        colour of all points: "input", "output", "tied" or "neutral"
     point_color  shades on a colour scale instead (see `shade`); no bytes for the role's colour
     color_label, color_range  what the colour scale says
@@ -46,7 +46,8 @@ class TokenScatter(anywidget.AnyWidget):
                 or "dot")
     view        [left, right, bottom, top] in the axes' own units, empty for everything
     mode        what dragging does: "pan", "lasso" or "box"
-    describe    what the label under the pointer says: token id -> text; asked when it rests there
+    describe    what the label beside a point says: token id -> text; asked when the pointer rests
+                there or the keys have gone there
     """
 
     _esm = script("common.js", "words.js", *(f"scatter_{part}.js" for part in _PARTS), "scatter.js")

@@ -1,4 +1,4 @@
-// The token scatter: view, drawing and what the hands do.
+// The token scatter: its view and its drawing.
 
 const DEEPEST = 64; // how far one can zoom in: as far as the codes stay finer than a pixel
 const WIDEST = 1.5; // how far one can zoom out, in widths of the whole
@@ -9,9 +9,9 @@ class ScatterView {
     this.signal = context.signal;
     this.points = new Points();
     this.view = { left: 0, right: TOP, bottom: 0, top: TOP };
-    this.hover = -1;
     this.drag = null;
     this.frame = 0;
+    this.sendViewSoon = debounce(150, () => this.sendView());
     this.build(context);
     this.listen();
     this.readData();
@@ -39,11 +39,13 @@ class ScatterView {
     this.tools = new Tools(this);
     this.pixels = make("canvas", { class: "et-pixels", "aria-hidden": "true" });
     this.marks = make("canvas", { class: "et-marks", "aria-hidden": "true" });
-    this.tip = make("div", { class: "et-tip", hidden: true, role: "tooltip" });
+    this.tip = new Tip(this);
     this.plot = make("div", { class: "et-plot", tabindex: "0", role: "application", ...OWN_KEYS },
-      this.pixels, this.marks, this.tip);
+      this.pixels, this.marks, this.tip.root);
     this.status = make("div", { class: "et-status", role: "status" });
-    this.root.append(make("div", { class: "et-bar" }, this.title, this.tools.root), this.plot, this.status);
+    this.keys = new Keys(this);
+    this.root.append(make("div", { class: "et-bar" }, this.title, this.tools.root), this.plot,
+      this.status, this.keys.hint, this.tip.said);
     this.raster = new Raster(this.pixels);
     this.overlay = new Overlay(this.marks, {});
     this.hands = new Hands(this);
@@ -65,8 +67,8 @@ class ScatterView {
   }
 
   receive(content) {
-    if (content.kind === "hover" && content.id === this.asked) this.showTip(content.text);
-    if (content.kind === "png") this.sendPicture(content);
+    if (content.kind === "hover") this.tip.hear(content);
+    if (content.kind === "png") sendPicture(this, content);
   }
 
   restyle() {
@@ -151,7 +153,6 @@ class ScatterView {
     const [b, t] = limit(bottom, top, cy);
     this.view = { left: l, right: r, bottom: b, top: t };
     this.draw();
-    this.sendViewSoon ??= debounce(150, () => this.sendView());
     this.sendViewSoon();
   }
 
@@ -162,10 +163,23 @@ class ScatterView {
     this.draw();
   }
 
-  zoomStep(step) {
+  // Move the view so far that a point is in it, with some room around.
+  bring(i) {
+    if (this.shows(i)) return;
     const { box } = this;
+    const room = Math.min(24, box.width / 4, box.height / 4);
+    const over = (at, start, size) => Math.min(at - start - room, 0) || Math.max(at - start - size + room, 0);
+    const [x, y] = this.placeOf(i);
+    this.pan(-over(x, box.left, box.width), -over(y, box.top, box.height));
+    this.sendViewSoon();
+  }
+
+  // At a point, or at the middle of the view.
+  zoomStep(step, i = -1) {
+    const { box } = this;
+    const place = this.shows(i) ? this.placeOf(i) : [box.left + box.width / 2, box.top + box.height / 2];
     if (step === "reset") this.resetView();
-    else this.zoom(step === "in" ? 1 / 1.5 : 1.5, box.left + box.width / 2, box.top + box.height / 2);
+    else this.zoom(step === "in" ? 1 / 1.5 : 1.5, ...place);
   }
 
   resetView() {
@@ -184,6 +198,19 @@ class ScatterView {
     const { box, view, points } = this;
     return [box.left + ((points.x[i] - view.left) / (view.right - view.left)) * box.width,
       box.top + ((view.top - points.y[i]) / (view.top - view.bottom)) * box.height];
+  }
+
+  shows(i) {
+    if (i < 0 || i >= this.points.n || !this.points.has(i)) return false;
+    const [x, y] = this.placeOf(i);
+    const { box } = this;
+    return x >= box.left && y >= box.top && x <= box.left + box.width && y <= box.top + box.height;
+  }
+
+  // How many codes make a pixel, along each axis.
+  get pixel() {
+    const { left, right, bottom, top } = this.view;
+    return [(right - left) / this.box.width, (top - bottom) / this.box.height];
   }
 
   // ---- selection ----
@@ -223,6 +250,7 @@ class ScatterView {
     this.measure();
     const drawn = this.drawPoints();
     this.drawMarks();
+    this.tip.place();
     this.say();
     this.root.dataset.drawn = drawn;
     this.root.dispatchEvent(new CustomEvent("et-drawn", { bubbles: true, detail: { drawn } }));
@@ -308,16 +336,12 @@ class ScatterView {
     }
     this.drawRing(points.indexOf(this.get("clicked")), overlay.styles.fg);
     if (picture) return;
-    this.drawRing(this.hover, overlay.styles.accent);
+    this.drawRing(this.tip.point, overlay.styles.accent, this.tip.keyed ? 10 : 7);
     if (this.drag?.path) overlay.shape(this.drag.path);
   }
 
-  drawRing(i, color) {
-    if (i < 0 || i >= this.points.n || !this.points.has(i)) return;
-    const [x, y] = this.placeOf(i);
-    const { box } = this;
-    if (x < box.left || y < box.top || x > box.left + box.width || y > box.top + box.height) return;
-    this.overlay.ring(x, y, 7, color);
+  drawRing(i, color, radius = 7) {
+    if (this.shows(i)) this.overlay.ring(...this.placeOf(i), radius, color);
   }
 
   say() {
@@ -331,79 +355,16 @@ class ScatterView {
     const title = this.get("title");
     if (this.title.textContent !== title) this.title.textContent = title;
     this.plot.setAttribute("aria-label",
-      `${title || "Scatter"}: ${this.get("y_label")} against ${this.get("x_label")}. ${words}. `
-      + "Arrow keys move the view, plus and minus zoom, 0 shows everything, Escape clears the selection.");
+      `${title || "Scatter"}: ${this.get("y_label")} against ${this.get("x_label")}. ${words}. ${KEYS_TOLD}`);
   }
 
-  // ---- hover label and picture ----
-
   pointAt(px, py) {
-    const { view, box, points } = this;
+    const { box, points } = this;
     if (!box) return -1;
     const [cx, cy] = this.codeAt(px, py);
     const reach = 8;
-    return points.nearest(cx, cy, (reach / box.width) * (view.right - view.left),
-      (reach / box.height) * (view.top - view.bottom));
-  }
-
-  // Coordinates at once; the words follow from the kernel once the pointer rests on a point.
-  hoverOver(i) {
-    if (i === this.hover) return;
-    this.hover = i;
-    this.tip.hidden = i < 0;
-    if (i >= 0) {
-      const id = this.points.idOf(i);
-      this.asked = id;
-      const [x, y] = [this.toValue(this.points.x[i], "x"), this.toValue(this.points.y[i], "y")];
-      this.showTip(`${this.get("x_label")}: ${numberText(x, 0.001)}\n${this.get("y_label")}: ${numberText(y, 0.001)}`);
-      this.askSoon ??= debounce(40, () => this.hover >= 0 && this.model.send({ kind: "hover", id: this.asked }));
-      this.askSoon();
-    }
-    this.drawMarks();
-  }
-
-  showTip(text) {
-    if (this.hover < 0 || !text) return;
-    this.tip.textContent = text;
-    const [x, y] = this.placeOf(this.hover);
-    const { offsetWidth: wide, offsetHeight: high } = this.tip;
-    const left = x + 14 + wide > this.plot.clientWidth ? x - 14 - wide : x + 14;
-    this.tip.style.left = `${Math.max(left, 4)}px`;
-    this.tip.style.top = `${Math.min(Math.max(y - high - 8, 4), this.plot.clientHeight - high - 4)}px`;
-  }
-
-  // A picture of what is on screen, larger by `scale`: title, chart, the line below it, caption.
-  async sendPicture({ request, scale, caption = "" }) {
-    if (!this.styled) this.readStyles();
-    if (!this.styled || this.plot.clientWidth === 0) { // a hidden view has nothing to show
-      this.model.send({ kind: "hidden", request });
-      return;
-    }
-    this.drawNow(); // what has changed while the page slept
-    const before = this.ratio;
-    this.ratio = scale;
-    this.drawPoints();
-    this.drawMarks(true);
-    const [width, height] = [this.plot.clientWidth, this.plot.clientHeight];
-    const lines = caption ? wrapWords(caption, `12px ${this.overlay.styles.font}`, width - 24) : [];
-    const [head, foot] = [this.get("title") ? 34 : 8, 30 + 18 * lines.length];
-    const sheet = make("canvas", { width: width * scale, height: (height + head + foot) * scale });
-    const draw = new Overlay(sheet, this.overlay.styles);
-    draw.context.scale(scale, scale);
-    draw.context.fillStyle = this.overlay.styles.bg;
-    draw.context.fillRect(0, 0, width, height + head + foot);
-    draw.context.drawImage(this.pixels, this.box.left, head + this.box.top, this.box.width, this.box.height);
-    draw.context.drawImage(this.marks, 0, head, width, height);
-    draw.font(16, 600);
-    draw.text(draw.fit(this.get("title"), width - 24), 12, 23, { color: draw.styles.fg, align: "left" });
-    draw.font(12);
-    [this.status.textContent, ...lines].forEach((line, place) => {
-      draw.text(line, 12, head + height + 18 * (place + 1), { color: draw.styles.muted, align: "left" });
-    });
-    this.ratio = before;
-    this.drawNow();
-    const blob = await new Promise((done) => sheet.toBlob(done, "image/png"));
-    this.model.send({ kind: "png", request }, undefined, [await blob.arrayBuffer()]);
+    const [wide, high] = this.pixel;
+    return points.nearest(cx, cy, reach * wide, reach * high);
   }
 }
 

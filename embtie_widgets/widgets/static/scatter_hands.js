@@ -1,4 +1,4 @@
-// What pointer, wheel and keys do on a scatter.
+// What pointer and wheel do on a scatter.
 
 const MOVED = 4; // pixels from which a press is a drag
 
@@ -13,17 +13,20 @@ class Hands {
     on("pointermove", this.move);
     on("pointerup", this.release);
     on("pointercancel", this.abandon);
-    on("pointerleave", () => !view.drag && view.hoverOver(-1));
+    on("pointerleave", () => !view.drag && this.hover(-1));
     on("wheel", this.wheel, { passive: false });
     on("dblclick", this.double);
-    on("keydown", this.key);
   }
 
   // Data changed under the pointer: nothing there is still true.
   leave() {
-    this.view.hover = -1;
-    this.view.tip.hidden = true;
+    this.view.tip.drop();
     this.view.drag = null;
+  }
+
+  // The keys' point stays until the pointer comes to another one.
+  hover(i) {
+    if (i >= 0 || !this.view.tip.keyed) this.view.tip.show(i);
   }
 
   at(event) {
@@ -48,12 +51,12 @@ class Hands {
     const here = this.at(event);
     const { drag } = view;
     if (!drag) {
-      view.hoverOver(view.pointAt(...here));
+      this.hover(view.pointAt(...here));
       return;
     }
     drag.moved ||= Math.hypot(here[0] - drag.start[0], here[1] - drag.start[1]) >= MOVED;
     if (!drag.moved) return;
-    view.hoverOver(-1);
+    view.tip.show(-1);
     const mode = view.get("mode");
     if (mode === "pan") view.pan(here[0] - drag.last[0], here[1] - drag.last[1]);
     else this.extend(drag, mode, here);
@@ -111,29 +114,11 @@ class Hands {
     event.preventDefault();
     const lines = event.deltaMode === 1 ? 16 : 1;
     const delta = Math.min(Math.max(event.deltaY * lines, -300), 300);
-    view.hoverOver(-1);
+    view.tip.show(-1);
     view.zoom(Math.exp(delta * (event.ctrlKey ? 0.01 : 0.0015)), ...this.at(event));
   }
 
   double(event) {
     if (this.view.pointAt(...this.at(event)) < 0) this.view.resetView();
-  }
-
-  key(event) {
-    const { view } = this;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const step = (dx, dy) => () => {
-      view.pan(dx, dy);
-      view.sendView();
-    };
-    const action = {
-      ArrowLeft: step(60, 0), ArrowRight: step(-60, 0), ArrowUp: step(0, 60), ArrowDown: step(0, -60),
-      "+": () => view.zoomStep("in"), "=": () => view.zoomStep("in"), "-": () => view.zoomStep("out"),
-      0: () => view.resetView(),
-      Escape: () => (view.drag ? this.abandon() : view.clear()),
-    }[event.key];
-    if (!action) return;
-    event.preventDefault();
-    action();
   }
 }

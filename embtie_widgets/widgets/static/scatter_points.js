@@ -96,6 +96,35 @@ class Points {
     return best;
   }
 
+  // The point nearest to a place (in codes), however far; `wide` and `high` codes make a pixel.
+  closest(cx, cy, [wide, high]) {
+    let [best, distance] = [-1, Infinity];
+    for (let i = 0; i < this.n; i += 1) {
+      const far = ((this.x[i] - cx) / wide) ** 2 + ((this.y[i] - cy) / high) ** 2;
+      if (far < distance && this.has(i)) [best, distance] = [i, far];
+    }
+    return best;
+  }
+
+  // The point nearest to point i on one side of it, more than `least` pixels away, or -1.  What lies
+  // within 45 degrees of the way goes before what lies farther off it; of two that are equally near,
+  // the one to the left of the way.  Points in one place follow one another to the right.
+  toward(i, [right, up], [wide, high], least) {
+    let [twin, ahead, near, left, aside, beside] = [-1, -1, Infinity, 0, -1, Infinity];
+    for (let j = 0; j < this.n; j += 1) {
+      if (j === i || !this.has(j)) continue;
+      const x = (this.x[j] - this.x[i]) / wide;
+      const y = (this.y[j] - this.y[i]) / high;
+      const [far, along, across] = [x * x + y * y, x * right + y * up, y * right - x * up];
+      if (far === 0 && up === 0 && least === 0 && (right > 0 ? j > i && twin < 0 : j < i)) twin = j;
+      if (along <= least) continue;
+      if (Math.abs(across) <= along) {
+        if (far < near || (far === near && across > left)) [ahead, near, left] = [j, far, across];
+      } else if (far < beside) [aside, beside] = [j, far];
+    }
+    return [twin, ahead, aside].find((j) => j >= 0) ?? -1;
+  }
+
   insideBox([x0, x1], [y0, y1]) {
     const found = [];
     for (let i = 0; i < this.n; i += 1) {
