@@ -168,6 +168,10 @@ class Doors:
         """Why a kernel ended; None if it has not."""
         return None if kernel in self.rooms else self.endings.of(kernel)
 
+    def is_reached(self, kernel: str) -> bool:
+        """Whether a page reaches it, as far as the server knows."""
+        return kernel in self.rooms and self._keeper.pages(self.rooms[kernel]) > 0
+
     def has_missed(self, kernel: str) -> bool:
         """Whether a page that was cut off has to be loaded again to show everything."""
         return kernel in self.rooms and self.rooms[kernel].missed
@@ -252,7 +256,9 @@ class Doors:
         if why == "start":
             self._failed = max(self._failed, room.begun)
         self.endings.keep(room.kernel, ending(why, self.known))
-        if why != "died":
+        if why == "died":
+            self._keeper.forget(room)
+        else:
             self._keeper.end(room, now=now)
         told = {"event": "kernel-ended", "kernel": room.kernel, "why": why}
         level = logging.INFO if why in ("left", "away", "pages") else logging.WARNING

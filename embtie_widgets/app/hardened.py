@@ -18,6 +18,7 @@ from embtie_widgets.app.address import address, local
 from embtie_widgets.app.channels import Channels
 from embtie_widgets.app.fence import Fence, Refused
 from embtie_widgets.app.headers import headers
+from embtie_widgets.app.lines import Line
 from embtie_widgets.app.settings import ServeSettings
 
 _LOG = logging.getLogger("embtie")
@@ -45,6 +46,7 @@ class Hardened(Voila):
             "log_function": _log_request,
             "websocket_max_message_size": _LARGEST_MESSAGE,
             "xsrf_cookies": True,
+            "kernel_websocket_connection_class": Line,
             "xsrf_cookie_kwargs": {"path": self.base_url, "samesite": "Lax"},
         }
 

@@ -3,8 +3,12 @@
 import asyncio
 import logging
 import os
+from contextlib import suppress
 from typing import Any
 
+import psutil
+
+from embtie_widgets.app.channels import hang_up
 from embtie_widgets.app.rooms import Room
 
 _LOG = logging.getLogger("embtie.doors")
@@ -13,6 +17,11 @@ _LOG = logging.getLogger("embtie.doors")
 _NO_HISTORY = ["--HistoryManager.enabled=False"]
 # Named, a cell is not named after a folder for temporary files, without which no kernel would run.
 _CELL = {"IPYKERNEL_CELL_NAME": "<embtie>"}
+_END_SECONDS = 60.0  # a kernel that has been asked to end, and was then told to, has ended by then
+
+
+class _LeftError(Exception):
+    """A page was given up before its kernel was begun."""
 
 
 class Kernels:
@@ -22,13 +31,15 @@ class Kernels:
         self._server = server
         self._manager = server.kernel_manager
         self._tasks: set[asyncio.Task[None]] = set()
+        self._starts: dict[str, asyncio.Future[Any]] = {}
 
     def start(self, room: Room) -> None:
         """Start a room's kernel and render its page, piece by piece."""
         self._keep(self._render(room))
 
     def end(self, room: Room, *, now: bool = False) -> None:
-        """End a room's kernel; `now` without asking it to."""
+        """End a room's kernel, which may still be starting; `now` without asking it to."""
+        hang_up(room.kernel)
         self._keep(self._shut(room.kernel, now))
 
     def is_alive(self, room: Room) -> bool:
@@ -45,16 +56,16 @@ class Kernels:
         return sum(len(part) for _, parts in kept["buffer"] for part in parts)
 
     def forget(self, room: Room) -> None:
-        """Keep nothing of that any more."""
-        if room.kernel in self._manager:
-            self._manager.stop_buffering(room.kernel)
+        """Keep nothing of that any more, also where the kernel has ended by itself."""
+        kept = self._manager._kernel_buffers.pop(room.kernel, {"channels": {}})
+        for stream in kept["channels"].values():
+            if not stream.closed():
+                stream.on_recv(None)
+                stream.close()
 
     def process(self, room: Room) -> int | None:
         """The number of its process, as soon as there is one."""
-        if room.kernel not in self._manager:
-            return None
-        provisioner = self._manager.get_kernel(room.kernel).provisioner
-        return getattr(provisioner, "pid", None)
+        return self._pid(room.kernel)
 
     def _keep(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -66,14 +77,23 @@ class Kernels:
         try:
             renderer = self._renderer(room.path)
             await renderer.initialize()
-            kernel = asyncio.ensure_future(self._started(room, renderer))
+            kernel = self._begin(room, renderer)
             pages = renderer.generate_content_generator(room.kernel, kernel)
             async for piece, _ in pages:
                 room.add(piece)
         except Exception:
             failed = True
-            _LOG.exception("a page could not be made")
-        room.finish(failed=failed)
+            if not room.failed:  # else it was given up
+                _LOG.exception("a page could not be made")
+        room.finish(failed=failed or room.failed)
+
+    def _begin(self, room: Room, renderer: Any) -> "asyncio.Future[Any]":
+        if room.failed:
+            raise _LeftError
+        start = asyncio.ensure_future(self._started(room, renderer))
+        self._starts[room.kernel] = start
+        start.add_done_callback(lambda _: self._starts.pop(room.kernel, None))
+        return start
 
     async def _started(self, room: Room, renderer: Any) -> Any:
         await self._manager.start_kernel(
@@ -86,10 +106,23 @@ class Kernels:
         return self._manager.get_kernel(room.kernel)
 
     async def _shut(self, kernel: str, now: bool) -> None:
+        """End it; the manager knows none that is starting, so that this is waited for."""
+        if kernel in self._starts:
+            await asyncio.wait([self._starts[kernel]])
+        pid = self._pid(kernel)
+        process = psutil.Process(pid) if pid and psutil.pid_exists(pid) else None
         try:
-            await self._manager.shutdown_kernel(kernel, now=now)
-        except Exception:  # it has ended by itself meanwhile
-            _LOG.debug("a kernel was gone before it was ended", exc_info=True)
+            await asyncio.wait_for(self._manager.shutdown_kernel(kernel, now=now), _END_SECONDS)
+        except Exception:  # it has ended by itself meanwhile, or would not
+            _LOG.debug("a kernel was not ended by its manager", exc_info=True)
+            with suppress(psutil.Error):
+                if process is not None:
+                    process.kill()
+
+    def _pid(self, kernel: str) -> int | None:
+        if kernel not in self._manager:
+            return None
+        return getattr(self._manager.get_kernel(kernel).provisioner, "pid", None)
 
     def _renderer(self, path: str) -> Any:
         from voila.notebook_renderer import NotebookRenderer

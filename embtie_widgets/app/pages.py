@@ -170,10 +170,12 @@ class Why(APIHandler):
 
     @authenticated
     def get(self, kernel_id: str) -> None:
-        """Whether it is there, and its page has missed nothing; if not, why, in words."""
+        """Whether it is there, reached by a page, and that has missed nothing; if not, why, in
+        words."""
         told = self.doors.why(kernel_id)
         self.set_header("Cache-Control", "no-store")
         if told is None:
-            self.finish({"there": True, "missed": self.doors.has_missed(kernel_id)})
+            reached, missed = self.doors.is_reached(kernel_id), self.doors.has_missed(kernel_id)
+            self.finish({"there": True, "reached": reached, "missed": missed})
         else:
             self.finish({"there": False, **vars(told)})

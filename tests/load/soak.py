@@ -5,57 +5,37 @@
 Everyone opens the page at once, goes through the maps, draws lassos and opens two other panels;
 `--browsers` of them are real Chromiums.  With `--minutes` they go on for so long: every other one
 stays, the rest leave and come again.  A line a minute says what the kernels hold; at the end all
-leave, and the kernels have to be gone `--keep` seconds later.  It ends with 1 where somebody was
-not served, or something was left over.
+leave, and the kernels have to be gone `--keep` seconds later.  It says who was served, which lines
+were lost and why, and what server and kernels held; it ends with 1 where somebody was not served,
+a line was lost by no fault of its client's, a kernel was left over, or something grew.
 """
 
 import argparse
 import asyncio
 import os
 import signal
-import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.browser.servers import Running, running
+from tests.load.pulse import Pulse
+from tests.load.tally import Look, Tally, cause, middle, report
 from tests.load.visitor import Visitor
+from tests.load.wire import ClosedError
 
-MIB = 2**20
 MAPS = ("Orthogonal", "Linear", "Identity")
 TABS = ("Lens", "Norm-frequency", "Alignment")
 STAY_SECONDS = 120  # of those who come and go
 THINK_SECONDS = 1.0  # between two things that somebody does
 LOOK_SECONDS = 60
+LOST_SECONDS = 150  # so long ago may be what a line that is given up now is given up for
 SPARE_SECONDS = 15  # in which kernels end that are told to
-
-
-@dataclass
-class Tally:
-    """What was measured: seconds of opening, seconds by kind of interaction, and faults."""
-
-    pages: list[float] = field(default_factory=list)
-    acts: dict[str, list[float]] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-    uss: list[list[float]] = field(default_factory=list)
-
-    async def time(self, name: str, act: Awaitable[Any]) -> None:
-        """Carry an interaction out, and keep its seconds."""
-        start = time.monotonic()
-        await act
-        self.acts.setdefault(name, []).append(time.monotonic() - start)
-
-    def all_acts(self) -> list[float]:
-        """The seconds of every interaction."""
-        return [seconds for times in self.acts.values() for seconds in times]
 
 
 async def act_all(one: Any, tally: Tally) -> None:
@@ -71,29 +51,32 @@ async def act_all(one: Any, tally: Tally) -> None:
         await asyncio.sleep(THINK_SECONDS)
 
 
-async def visits(make: Callable[[], Any], tally: Tally, until: float, stay: float) -> None:
+async def visits(
+    make: Callable[[], Any], tally: Tally, pulse: Pulse, until: float, stay: float
+) -> None:
     """Come, do everything again and again, and leave; come again as long as there is time."""
     while True:
         one = make()
-        tally.pages.append(await one.open())
-        leaves = min(until, time.monotonic() + stay)
-        await act_all(one, tally)
-        while time.monotonic() < leaves:
-            await act_all(one, tally)
-        await one.leave()
+        try:
+            tally.pages.append(await one.open())
+            leaves = min(until, time.monotonic() + stay)
+            await act_through(one, tally, pulse)
+            while time.monotonic() < leaves:
+                await act_through(one, tally, pulse)
+        finally:  # a page that was not served is left too: what stays then, stays for no reason
+            await one.leave()
         if time.monotonic() >= until:
             return
 
 
-def held(server: Running) -> list[float]:
-    """MiB that each kernel holds for itself alone."""
-    found = []
-    for kernel in server.kernels():
-        try:
-            found.append(kernel.memory_full_info().uss / MIB)
-        except psutil.Error:
-            continue
-    return sorted(found)
+async def act_through(one: Any, tally: Tally, pulse: Pulse) -> None:
+    """Go through everything; where the line is lost, come back as a page does."""
+    try:
+        await act_all(one, tally)
+    except ClosedError as lost:
+        late = pulse.worst(LOST_SECONDS)
+        tally.lost[cause(lost, late, await one.why())] += 1
+        await one.come_back()
 
 
 async def watch(server: Running, tally: Tally) -> None:
@@ -101,19 +84,20 @@ async def watch(server: Running, tally: Tally) -> None:
     start = time.monotonic()
     while True:
         await asyncio.sleep(LOOK_SECONDS)
-        sizes = await asyncio.to_thread(held, server)
-        tally.uss.append(sizes)
-        own = psutil.Process(server.process.pid).memory_full_info().uss / MIB
+        look = await asyncio.to_thread(Look.at, server)
+        tally.looks.append(look)
+        sizes = list(look.kernels.values())
         say(
             f"{time.monotonic() - start:5.0f} s: {len(sizes)} kernels, "
             f"{middle(sizes):.0f} MiB in the middle, {max(sizes, default=0):.0f} at most; "
-            f"server {own:.0f} MiB; {len(tally.all_acts())} interactions"
+            f"server {look.server:.0f} MiB; {len(tally.all_acts())} interactions"
         )
 
 
 async def soak(server: Running, asked: argparse.Namespace) -> Tally:
     """Let everyone in, and wait until all have left."""
-    tally = Tally()
+    tally, pulse = Tally(), Pulse()
+    pulse.start()
     watcher = asyncio.create_task(watch(server, tally))
     until = time.monotonic() + 60 * asked.minutes
     async with browsers(asked.browsers) as opened:
@@ -122,12 +106,16 @@ async def soak(server: Running, asked: argparse.Namespace) -> Tally:
         ]
         makers += [lambda: Visitor(server.address)] * (asked.visitors - asked.browsers)
         stays = [(asked.minutes * 60 if i % 2 else STAY_SECONDS) for i in range(len(makers))]
-        tasks = [visits(make, tally, until, stay) for make, stay in zip(makers, stays, strict=True)]
+        tasks = [
+            visits(make, tally, pulse, until, stay)
+            for make, stay in zip(makers, stays, strict=True)
+        ]
         for ended in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(ended, BaseException):
                 tally.faults.append(f"{type(ended).__name__}: {ended}"[:500])
-        tally.uss.append(await asyncio.to_thread(held, server))
+        tally.looks.append(await asyncio.to_thread(Look.at, server))
     watcher.cancel()
+    await pulse.stop()
     return tally
 
 
@@ -146,31 +134,8 @@ def browsers(count: int) -> Any:
     return Browsers(count)
 
 
-def middle(values: list[float]) -> float:
-    return statistics.median(values) if values else 0.0
-
-
-def row(name: str, seconds: list[float]) -> None:
-    if seconds:
-        late = sorted(seconds)[int(0.95 * (len(seconds) - 1))]
-        say(f"{name:12} {middle(seconds):6.2f} s median, {late:6.2f} s at 95 %, n = {len(seconds)}")
-
-
 def say(words: str) -> None:
     print(f"{words}  [load {os.getloadavg()[0]:.1f}]", flush=True)
-
-
-def report(tally: Tally, left: int) -> None:
-    """Print what came of it."""
-    row("page", tally.pages)
-    for name, times in tally.acts.items():
-        row(name, times)
-    row("any", tally.all_acts())
-    last = tally.uss[-1] if tally.uss else []
-    say(f"unique memory {middle(last):.0f} MiB in the middle, {max(last, default=0):.0f} at most")
-    say(f"{left} kernels left over; {len(tally.faults)} visitors not served")
-    for fault in tally.faults:
-        say(fault)
 
 
 async def main() -> int:
@@ -187,8 +152,8 @@ async def main() -> int:
         with running(Path(name), told=told, keep_seconds=asked.keep, ready=1) as server:
             tally = await soak(server, asked)
             left = await left_over(server, asked.keep, 1)
-            report(tally, left)
-    return 1 if tally.faults or left else 0
+            report(tally, left, say)
+    return 1 if tally.verdict(left) else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """What breaks while people are at work: nothing is lost, nothing wrong is shown, others go on."""
 
 import asyncio
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -83,12 +82,6 @@ async def shown(visitor: Visitor) -> str:
     return caption
 
 
-async def why(visitor: Visitor) -> dict[str, Any]:
-    """What the server says of the kernel of a page."""
-    told = await visitor.fetch(f"{visitor.address}api/embtie/kernel/{visitor.kernel}")
-    return dict(json.loads(told.body))
-
-
 @pytest.fixture(scope="module")
 def caption(server: Running) -> str:
     """What the page says when nothing breaks."""
@@ -119,13 +112,13 @@ def test_a_kernel_killed_in_mid_job_is_told_and_keeps_nobody_waiting(
 ) -> None:
     async def kill() -> None:
         visitor, kernel = await at_work(server)
-        assert (await why(visitor))["there"]
+        assert (await visitor.why())["there"]
         kernel.kill()
-        told = await why(visitor)
+        told = await visitor.why()
         async with asyncio.timeout(_PATIENCE):
             while told["there"]:
                 await asyncio.sleep(0.2)
-                told = await why(visitor)
+                told = await visitor.why()
         assert told["why"] == "died"
         assert await shown(Visitor(server.address)) == caption
         before = visitor.kernel
@@ -187,7 +180,7 @@ def test_a_server_killed_leaves_no_kernel_and_the_next_one_lets_everybody_in(
     awaited(until(lambda: not any(map(is_kernel, kernels))))
 
     async def come_back() -> None:
-        assert (await why(visitor))["why"] == "unknown"
+        assert (await visitor.why())["why"] == "unknown"
         await visitor.connect_again(await visitor.page())
         await visitor.switch_map(_MAP)
         assert visitor.text("ep-caption") == caption

@@ -33,11 +33,11 @@ class Visitor:
     def __init__(self, address: str, query: str = "") -> None:
         self.address, self.query = address, query
         self.states: dict[str, State] = {}
-        self.kernel = ""
+        self.kernel = self._page = ""
         self.cookies: SimpleCookie = SimpleCookie()
         self.landings: list[str] = []  # what the visitor was shown before the page
-        self.wire = Wire(self._heard)
         self._changed = asyncio.Event()
+        self.wire = Wire(self._heard, self._changed.set)
         self._control = uuid.uuid4().hex
 
     # Coming and going.
@@ -62,7 +62,7 @@ class Visitor:
         """Do what the scripts of a page do: connect, ask for the widgets, say where it is."""
         named = _KERNEL.search(page)
         assert named, "the page names no kernel"
-        self.kernel = named[1]
+        self.kernel, self._page = named[1], page
         await self.wire.open(self.channels(), self._headers())
         await self.wire.ask("kernel_info_request", {})
         control = {"comm_id": self._control, "target_name": "jupyter.widget.control", "data": {}}
@@ -100,8 +100,25 @@ class Visitor:
 
     async def connect_again(self, page: str) -> None:
         """Start anew on a page, as its scripts do when it is loaded."""
-        self.states, self.wire, self._control = {}, Wire(self._heard), uuid.uuid4().hex
+        self.states, self._control = {}, uuid.uuid4().hex
+        self.wire = Wire(self._heard, self._changed.set)
         await self.connect(page)
+
+    async def come_back(self) -> bool:
+        """After the line was lost: what a page does and offers.  Connect again where the kernel is
+        there; else load the page anew, and have another kernel.  Whether it was there."""
+        told = await self.why()
+        if told["there"]:
+            await self.connect_again(self._page)
+        else:
+            await self.connect_again(await self.page())
+            await self.until(lambda: "ep-headline" in self._shown_classes())
+        return bool(told["there"])
+
+    async def why(self) -> dict[str, Any]:
+        """What the server says of the kernel of this page."""
+        told = await self.fetch(urljoin(self.address, f"api/embtie/kernel/{self.kernel}"))
+        return dict(json.loads(told.body))
 
     async def fetch(self, address: str, **how: Any) -> HTTPResponse:
         """Ask the server for something, with the cookies that it has set."""
@@ -193,6 +210,8 @@ class Visitor:
         """Wait until something is so of what the kernel has told."""
         async with asyncio.timeout(PATIENCE):
             while not fits():
+                if self.wire.lost is not None:
+                    raise self.wire.lost
                 self._changed.clear()
                 await self._changed.wait()
 

@@ -13,7 +13,11 @@ from jupyter_server.services.kernels.connection.base import (
     serialize_msg_to_ws_v1,
 )
 from tornado.httpclient import HTTPRequest
-from tornado.websocket import WebSocketClientConnection, websocket_connect
+from tornado.websocket import (
+    WebSocketClientConnection,
+    WebSocketClosedError,
+    websocket_connect,
+)
 
 Message = Mapping[str, Any]
 _LARGEST = 256 * 2**20
@@ -22,14 +26,26 @@ _PARTS = ("header", "parent_header", "metadata", "content")
 
 
 class ClosedError(Exception):
-    """The line was closed by the other side."""
+    """The line was closed by the other side: with which number and reason, if it said any."""
+
+    def __init__(self, code: int | None = None, reason: str | None = None) -> None:
+        super().__init__(code, reason)
+        self.code, self.reason = code, reason
+
+    def __str__(self) -> str:
+        said = f"{self.code} {self.reason or ''}".rstrip() if self.code else "without a word"
+        return f"the line was closed: {said}"
 
 
 class Wire:
-    """One websocket to one kernel; `heard` is called with every message that comes."""
+    """One websocket to one kernel; `heard` is called with every message that comes, `ended` when
+    none will come any more; then `lost` says how it was closed."""
 
-    def __init__(self, heard: Callable[[Message], None]) -> None:
-        self._heard = heard
+    def __init__(
+        self, heard: Callable[[Message], None], ended: Callable[[], None] = lambda: None
+    ) -> None:
+        self._heard, self._ended = heard, ended
+        self.lost: ClosedError | None = None
         self._session = uuid.uuid4().hex
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._line: WebSocketClientConnection | None = None
@@ -48,14 +64,15 @@ class Wire:
         self, kind: str, content: Mapping[str, Any], buffers: Sequence[bytes] = (), **more: Any
     ) -> None:
         """Send a message, and wait until the kernel has done all that it does in answer."""
-        if self._line is None or self._reader is None or self._reader.done():
-            raise ClosedError
+        if self._line is None or self.lost is not None:
+            raise self.lost or ClosedError
         header = self._header(kind)
         done = asyncio.get_running_loop().create_future()
         self._waiting[header["msg_id"]] = done
         parts = [json.dumps(part).encode() for part in (header, {}, more, content)]
         data = serialize_msg_to_ws_v1([*parts, *buffers], "shell")
-        await self._line.write_message(data, binary=True)
+        with suppress(WebSocketClosedError):  # the reader tells
+            await self._line.write_message(data, binary=True)
         await done
 
     def close(self) -> None:
@@ -87,10 +104,12 @@ class Wire:
                 buffers = parts[len(_PARTS) :]
                 self._take({**dict(zip(_PARTS, told, strict=True)), "buffers": buffers})
         finally:
+            self.lost = ClosedError(line.close_code, line.close_reason)
             for waiting in self._waiting.values():
                 with suppress(asyncio.InvalidStateError):
-                    waiting.set_exception(ClosedError())
+                    waiting.set_exception(self.lost)
                     waiting.exception()  # looked at: not all of them are waited for
+            self._ended()
 
     def _take(self, message: Message) -> None:
         self._heard(message)
