@@ -177,6 +177,19 @@ def test_nothing_is_kept_for_a_page_that_was_left() -> None:
     assert not house.doors.has_missed(room.kernel)
 
 
+def test_nothing_is_kept_for_a_page_whose_kernel_died() -> None:
+    house = House()
+    room = sure(house.come("ann"))
+    assert house.doors.is_reached(room.kernel)
+    house.kept[room.kernel] = 1
+    house.page_closes(room, said=False)
+    assert not house.doors.is_reached(room.kernel)
+    house.dead.add(room.kernel)
+    house.wait(1)
+    assert (house.why(room), house.kept) == ("died", {})
+    assert not house.doors.is_reached(room.kernel)
+
+
 def test_a_late_word_of_leaving_counts_only_for_who_did_not_come_back() -> None:
     house = House()
     room = sure(house.come("ann"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 
-from embtie_widgets.app.channels import Channels
+from embtie_widgets.app.channels import ENDED, Channels
 from embtie_widgets.app.kernels import Kernels
 from embtie_widgets.app.lines import Line
 from embtie_widgets.app.rooms import Room
@@ -142,6 +142,28 @@ def test_a_kernel_that_its_manager_does_not_end_is_killed(
         house.end(room)
         await house.settled()
         assert _is_over(house.manager)
+
+    awaited(end())
+
+
+def test_the_pages_of_a_kernel_that_is_ended_are_hung_up_on_so_that_they_ask_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[tuple[str, int]] = []
+    monkeypatch.setattr(
+        Channels, "close", lambda line, code, _: told.append((line.kernel_id, code))
+    )
+    monkeypatch.setattr(Channels, "_opened", set())
+
+    async def end() -> None:
+        house, room, other = House(Manager(_well)), Room("a.ipynb", 0.0), Room("a.ipynb", 0.0)
+        for kernel in (room.kernel, other.kernel):
+            line = Channels.__new__(Channels)
+            line.kernel_id = kernel
+            Channels._opened.add(line)
+        house.end(room, now=True)
+        assert told == [(room.kernel, ENDED)]
+        await house.settled()
 
     awaited(end())
 
