@@ -29,6 +29,16 @@ def source(kind: str) -> str:
 
 
 @cache
+def keys() -> str:
+    """How a page is used by keys, as a piece of HTML like a guide; the text is a page of the
+    handbook."""
+    from embtie_widgets.guide.rendering import rendered
+
+    text = (_FOLDER / "handbook" / "keys.md").read_text(encoding="utf-8")
+    return f'<div class="ep-guide-keys"><h3>By keys</h3>{rendered(text)}</div>'
+
+
+@cache
 def page(kind: str) -> str:
     """The guide as a piece of HTML that needs no script: formulas are MathML, sections begin at
     h3, and its title is left to the page that it stands in."""

@@ -11,7 +11,8 @@ from embtie_widgets.widgets import DisclosureButton
 
 
 class Head(w.VBox):
-    """A title, its lead, and the guide of a kind of request where there is one.
+    """A title, its lead, and the guide of a kind of request where there is one; below it stands how
+    the page is used by keys.
 
     The guide's text is made when it is first asked for; until then it costs nothing.
     """
@@ -21,9 +22,9 @@ class Head(w.VBox):
         self.button = DisclosureButton(
             sign="?", label="Guide", title="What this shows, how to read it, what misleads"
         )
-        self.text = w.HTML()
+        self.text, self.by_keys = w.HTML(), w.HTML()
         self.shut = w.Button(description="Close the guide")
-        self.place = w.VBox([self.text, self.shut]).add_class("ep-guide")
+        self.place = w.VBox([self.text, self.by_keys, self.shut]).add_class("ep-guide")
         known = guide.known(kind)
         top = [w.HTML(head(title, lead)), *([self.button] if known else [])]
         super().__init__([w.Box(top).add_class("ep-top"), *([self.place] if known else [])])
@@ -35,5 +36,5 @@ class Head(w.VBox):
     def _show(self, _change: Any = None) -> None:
         opened = self.button.opened
         if opened and not self.text.value:
-            self.text.value = guide.page(self._kind)
+            self.text.value, self.by_keys.value = guide.page(self._kind), guide.keys()
         self.place.layout.display = None if opened else "none"

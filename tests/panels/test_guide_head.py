@@ -14,6 +14,7 @@ def test_the_guide_is_made_when_it_is_first_opened() -> None:
     assert one.place.layout.display == "none"
     one.button.opened = True
     assert one.text.value == guide.page("drift")
+    assert one.by_keys.value == guide.keys()
     assert one.place.layout.display is None
 
 
