@@ -10,7 +10,7 @@ from embtie_widgets.charts.columns import Column, Vector
 from embtie_widgets.charts.sentences import asides, cautions, on_chance, scatter_caption
 from embtie_widgets.charts.theme import COMPARISONS, mark_of, templates
 from embtie_widgets.panels.exports import Offer, picture_offers
-from embtie_widgets.panels.fields import Field, card, labelled, section, whole_if_it_is
+from embtie_widgets.panels.fields import Field, card, labelled, section, usable, whole_if_it_is
 from embtie_widgets.panels.token_panel import TokenPanel
 from embtie_widgets.panels.words import escape, interval, number, table
 from embtie_widgets.requests import AlignRequest
@@ -110,7 +110,7 @@ class AlignmentPanel(TokenPanel):
     def edited(self) -> None:
         """Ridge belongs to the linear map."""
         super().edited()
-        self.ridge.disabled = self.map.value != "linear"
+        usable(self.ridge, "" if self.map.value == "linear" else "only the linear map has one")
 
 
 def map_buttons() -> w.ToggleButtons:

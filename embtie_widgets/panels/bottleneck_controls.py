@@ -71,6 +71,4 @@ class OfText(ModelsPicker):
 
     def adapt(self, reads: bool = True) -> None:
         """What is pasted goes before the corpus."""
-        pasted = reads and bool(self.text.value.strip())
-        for control in (self._corpus.source, self._corpus.name, self._corpus.limit):
-            control.disabled = pasted
+        self._corpus.give_way(self.text.value if reads else "")

@@ -20,6 +20,7 @@ from embtie_widgets.panels.fields import (
     listed_names,
     section,
     segments,
+    usable,
     whole_if_it_is,
 )
 from embtie_widgets.panels.frame import Panel
@@ -40,6 +41,7 @@ _DEPTH_HELP = (
 )
 _SCALES = (("logarithmic", "log"), ("linear", "linear"))
 _ROWS = 60
+_NONE_CHOSEN = "no checkpoint is chosen"
 
 
 class CheckpointsPanel(Panel):
@@ -95,8 +97,9 @@ class CheckpointsPanel(Panel):
         self.caption = w.HTML().add_class("ep-caption")
         self.slider = StepSlider(label="Checkpoint")
         self.slider.observe(self.callback(self._slid), "index")
-        self.about, self.code = w.HTML(), CopyButton(label="Copy line", disabled=True)
+        self.about, self.code = w.HTML(), CopyButton(label="Copy line")
         self.code.title = "The line that loads this checkpoint without the page"
+        usable(self.code, _NONE_CHOSEN)
         self.table, self.notes = w.HTML(), w.HTML()
         drawn = card("", self.scale, self.chart, self.caption)
         return [
@@ -130,7 +133,7 @@ class CheckpointsPanel(Panel):
 
     def edited(self) -> None:
         """Names go before a number."""
-        self.count.disabled = bool(listed_names(self.revisions.value))
+        usable(self.count, "the revisions are named" if listed_names(self.revisions.value) else "")
 
     @t.validate("chosen")
     def _known(self, proposal: dict[str, Any]) -> str:
@@ -168,7 +171,7 @@ class CheckpointsPanel(Panel):
     def _describe(self, result: CheckpointReport, one: Checkpoint | None) -> None:
         self.about.value = _about(result, one) if one else ""
         self.code.text = _code(result, one) if one else ""
-        self.code.disabled = one is None
+        usable(self.code, "" if one else _NONE_CHOSEN)
 
 
 def _find(result: CheckpointReport, name: str) -> Checkpoint | None:

@@ -8,7 +8,7 @@ import traitlets as t
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.offered import TEXT
-from embtie_widgets.panels.fields import fold, labelled
+from embtie_widgets.panels.fields import fold, labelled, usable
 from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.named import named
 from embtie_widgets.requests import CorpusRef
@@ -76,6 +76,11 @@ class CorpusPicker(w.VBox):
         for control in (self.source, self.name, self.limit, self.column, self.split):
             control.observe(told(self._edited), "value")
         self.observe(told(lambda _: self._show()), "value")
+
+    def give_way(self, pasted: str) -> None:
+        """What is pasted goes before the corpus, which is off as long as there is any."""
+        for control in (self.source, self.name, self.limit):
+            usable(control, "the pasted text is read" if pasted.strip() else "")
 
     def _show(self) -> None:
         value = self.value

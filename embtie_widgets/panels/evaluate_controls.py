@@ -17,6 +17,7 @@ from embtie_widgets.panels.fields import (
     number_box,
     pairs,
     section,
+    usable,
     whole_if_it_is,
 )
 from embtie_widgets.panels.guard import told
@@ -109,9 +110,8 @@ class EvaluateControls:
         self.prose.layout.display = "" if PERPLEXITY in request.tasks else "none"
         self.items.layout.display = "" if choices else "none"
         self.files.layout.display = "" if set(choices) - {OWN_TASK} else "none"
-        self.seed.disabled = not request.shots
-        for control in (self.corpus.source, self.corpus.name, self.corpus.limit):
-            control.disabled = bool(self.text.value.strip())
+        usable(self.seed, "" if request.shots else "without examples nothing is drawn")
+        self.corpus.give_way(self.text.value)
 
     def offer_devices(self, chosen: str) -> None:
         """Those that there are, and the chosen one even where it is missing."""

@@ -8,6 +8,7 @@ import ipywidgets as w
 
 from embtie_widgets.charts.files import result_page, stamped
 from embtie_widgets.jobs.exports import csv_bytes, summary_json
+from embtie_widgets.panels.fields import usable
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.requests.code import to_code
 from embtie_widgets.requests.kinds import KINDS
@@ -23,7 +24,8 @@ class Offer:
     """A file to offer: `make(request, result)` gives it, or `begin(request, result, done, failed)`
     has the page make it and calls one of the two with bytes or a sentence.
 
-    `needs` says whether there is something to give.
+    `needs` says whether there is something to give, and `lacks` what is missing where a result has
+    nothing of it.
     """
 
     label: str
@@ -33,6 +35,13 @@ class Offer:
     make: Callable[..., bytes] | None = None
     begin: Callable[..., None] | None = None
     needs: Callable[[PanelState], bool] = field(default=lambda state: state.result is not None)
+    lacks: str = "this result has nothing for it"
+
+    def why_not(self, state: PanelState) -> str:
+        """Why there is nothing to give; nothing where there is."""
+        if self.needs(state):
+            return ""
+        return "there is no result yet" if state.result is None else self.lacks
 
 
 def csv_offer() -> Offer:
@@ -53,6 +62,7 @@ def selection_offer(
         needs=lambda state: (
             state.result is not None and has_rows(state.result) and bool(state.selection)
         ),
+        lacks="no token of this result is selected",
     )
 
 
@@ -114,7 +124,7 @@ class ExportBar(w.HBox):
     def _follow(self) -> None:
         self.code.text = to_code(self._state.shared)
         for offer in self._offers:
-            self.files[offer.label].disabled = not offer.needs(self._state)
+            usable(self.files[offer.label], offer.why_not(self._state))
 
     def _button(self, offer: Offer) -> DownloadButton:
         def make() -> File | None:
@@ -124,7 +134,7 @@ class ExportBar(w.HBox):
                 button.fail(_FAILED)
             return made[0] if made else None
 
-        button = DownloadButton(make, label=offer.label, title=offer.title, disabled=True)
+        button = DownloadButton(make, label=offer.label, title=offer.title)
         button.add_class("ep-download")
         return button
 

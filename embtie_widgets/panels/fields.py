@@ -12,6 +12,8 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.state import PanelState
 
+_OFF = " (not in use: "
+
 
 def _same(value: Any) -> Any:
     return value
@@ -155,6 +157,15 @@ def labelled(control: w.Widget, tooltip: str) -> w.Widget:
     return control
 
 
+def usable(control: Any, why_not: str = "") -> None:
+    """Let a control be used, or switch it off; `why_not` is the reason, a clause in small letters,
+    which stands at the end of its tooltip as long as it is off."""
+    words = "title" if control.has_trait("title") else "tooltip"
+    own = (getattr(control, words) or "").partition(_OFF)[0]
+    setattr(control, words, f"{own}{_OFF}{why_not})" if why_not else own)
+    control.disabled = bool(why_not)
+
+
 def number_box(name: str, tooltip: str) -> w.FloatText:
     """A number that is typed."""
     return labelled(w.FloatText(description=name, continuous_update=False), tooltip)
@@ -203,6 +214,18 @@ def fold(title: str, *children: w.Widget) -> w.VBox:
 
     button.observe(told(turn), "value")
     return w.VBox([button.add_class("ep-fold"), inside])
+
+
+def fold_where_narrow(title: str, inside: w.Box) -> w.ToggleButton:
+    """A button that shows and hides `inside` where the page has room for one column only, and is
+    there only then: elsewhere `inside` is always seen."""
+    button = w.ToggleButton(description=title, tooltip=f"Show or hide: {title}")
+
+    def turn(change: Any) -> None:
+        (inside.add_class if change["new"] else inside.remove_class)("ep-open")
+
+    button.observe(told(turn), "value")
+    return button.add_class("ep-fold").add_class("ep-narrow")
 
 
 def card(title: str, *children: w.Widget) -> w.VBox:

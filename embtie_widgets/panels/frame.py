@@ -28,7 +28,7 @@ from embtie_widgets.jobs.run import estimate, first
 from embtie_widgets.jobs.runner import Job, Outcome, Runner, Stage
 from embtie_widgets.panels.answer import Answer, Word
 from embtie_widgets.panels.exports import ExportBar, Offer
-from embtie_widgets.panels.fields import Binding, Field, Setting, Settings
+from embtie_widgets.panels.fields import Binding, Field, Setting, Settings, fold_where_narrow
 from embtie_widgets.panels.guard import guard, telling
 from embtie_widgets.panels.guide import Head
 from embtie_widgets.panels.links import PanelLink
@@ -41,12 +41,12 @@ from embtie_widgets.panels.style import style
 from embtie_widgets.panels.turns import Turns
 from embtie_widgets.requests.link import Link
 from embtie_widgets.results import carried
-from embtie_widgets.widgets import Aria, KernelWatch
+from embtie_widgets.widgets import Aria, Gathering, KernelWatch
 
 AT_ONCE_SECONDS = 1.0
 
 
-class Panel(w.VBox):
+class Panel(w.VBox, metaclass=Gathering):
     """The frame of a panel; see the module's text for what a panel adds to it.
 
     `runner` runs requests, `estimate` says beforehand what they cost, and `known` gives a result
@@ -92,9 +92,11 @@ class Panel(w.VBox):
         self.link = PanelLink(self.state, self.open_link, self.callback)
         offers = [*self.build_exports(), *report_offers(self)]
         self.exports = ExportBar(self.state, self.link.copy, offers, self.callback)
-        unseen = [style(), Aria(), KernelWatch(), self.notice, self.link.page]
+        aria, body = Aria(), self._body(controls)
+        aria.follow(body)
+        unseen = [style(), aria, KernelWatch(), self.notice, self.link.page]
         self.head = Head(self.title, self.lead, request.kind, self.callback)
-        return [*unseen, self.head, self._body(controls)]
+        return [*unseen, self.head, body]
 
     def _listen(self) -> None:
         self.runbar.run.on_click(self.callback(self._run_clicked))
@@ -230,8 +232,9 @@ class Panel(w.VBox):
     # How it works.
 
     def _body(self, controls: Iterable[w.Widget]) -> w.Widget:
+        asked = w.VBox([*controls]).add_class("ep-asked")
         foot = w.VBox([self.runbar]).add_class("ep-foot")
-        side = w.VBox([w.VBox([*controls]).add_class("ep-asked"), foot]).add_class("ep-side")
+        side = w.VBox([fold_where_narrow("Settings", asked), asked, foot]).add_class("ep-side")
         main = w.VBox([self.outdated, self.exports, self.results]).add_class("ep-main")
         return w.Box([side, main]).add_class("ep-body")
 

@@ -23,6 +23,7 @@ from embtie_widgets.panels.fields import (
     labelled,
     number_box,
     section,
+    usable,
     whole_if_it_is,
 )
 from embtie_widgets.panels.geometry_tables import by_comparison, by_matrix, reading
@@ -224,8 +225,9 @@ class GeometryPanel(TokenPanel):
     def edited(self) -> None:
         """Graphs and subspaces have settings only where they are compared."""
         super().edited()
-        self.top.disabled = not self.spaces.value
-        self.spectral_k.disabled = self.components.disabled = not self.spectral.value
+        usable(self.top, "" if self.spaces.value else "the spaces are not compared")
+        for control in (self.spectral_k, self.components):
+            usable(control, "" if self.spectral.value else "the graphs are not compared")
 
 
 def _has_spectra(state: PanelState) -> bool:

@@ -17,6 +17,7 @@ from embtie_widgets.panels.fields import (
     labelled,
     section,
     segments,
+    usable,
     whole_if_it_is,
 )
 from embtie_widgets.panels.frame import Panel
@@ -236,7 +237,7 @@ class GradientFlowPanel(Panel):
         self.meaning.value = f"<p class='ep-said'>{escape(view.shown.says)}</p>"
         for control in (self.measure, self.meaning):
             control.layout.display = "" if result.runs and not view.paper else "none"
-        self.smooth.disabled = view.paper
+        usable(self.smooth, "the paper's proxy is shown as it is" if view.paper else "")
         self.caption.value = f"<p>{escape(chart.caption(result, view))}</p>"
         self.chart.show(chart.spec(result, view))
 

@@ -172,6 +172,7 @@ class LensPanel(Panel):
             "application/octet-stream",
             lambda _request, result: self._saved(result, side),
             needs=lambda state: _has_lens(state, side),
+            lacks="no lens of this model was trained for it",
         )
 
     def draw(self, result: PairLens) -> None:

@@ -44,8 +44,7 @@ class TextPicker(w.VBox):
 
     def adapt(self) -> None:
         """What is pasted goes before the corpus."""
-        for control in (self.corpus.source, self.corpus.name, self.corpus.limit):
-            control.disabled = bool(self.text.value.strip())
+        self.corpus.give_way(self.text.value)
 
 
 def pasted_text() -> w.Textarea:

@@ -21,7 +21,7 @@ from embtie_widgets.charts import lesson as draw
 from embtie_widgets.charts.theme import templates
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.run import first, run
-from embtie_widgets.panels.fields import card
+from embtie_widgets.panels.fields import card, usable
 from embtie_widgets.panels.guard import guard
 from embtie_widgets.panels.notice import Notice
 from embtie_widgets.panels.style import style
@@ -32,6 +32,7 @@ from embtie_widgets.widgets import PlotFigure
 
 Found = str | float
 Shown: TypeAlias = "w.Widget | Callable[[], w.Widget]"
+_NONE_YET = "no answer is chosen yet"
 _WORKING = "Working …"
 _FAILED = "This could not be made; the message stands at the guess above."
 _WITHIN = 0.05  # how far a typed number may be off, as a share of the right one
@@ -53,7 +54,8 @@ class Prediction(w.VBox):
         self._waiting: list[Callable[[], None]] = []
         self._radio = w.RadioButtons(options=self.choices, value=None).add_class("ep-choices")
         self._radio.tooltip = question
-        self._button = w.Button(description="That is my guess", disabled=True)
+        self._button = w.Button(description="That is my guess")
+        usable(self._button, _NONE_YET)
         self._said, self._notice = w.HTML(), Notice(where="Your guess")
         self._radio.observe(guard(self._picked, self._notice.show), "value")
         self._button.on_click(guard(lambda _: self._commit(self._radio.value), self._notice.show))
@@ -104,7 +106,10 @@ class Prediction(w.VBox):
         return gate
 
     def _picked(self, _change: Any) -> None:
-        self._button.disabled = self._answer is not None or self._radio.value is None
+        usable(self._button, _NONE_YET if self._radio.value is None else self._made())
+
+    def _made(self) -> str:
+        return "" if self._answer is None else "the first answer stands"
 
     def _known(self, choice: str) -> str:
         if choice not in self.choices:
@@ -122,7 +127,8 @@ class Prediction(w.VBox):
         if self._answer is not None:
             return
         self._answer = self._radio.value = choice
-        self._radio.disabled = self._button.disabled = True
+        for control in (self._radio, self._button):
+            usable(control, self._made())
         self._said.value = _status("Made. Go on below.")
         waiting, self._waiting = self._waiting, []
         _each(waiting)

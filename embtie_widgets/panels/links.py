@@ -4,13 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from embtie_widgets.errors import EmbtieError
+from embtie_widgets.panels.fields import usable
 from embtie_widgets.panels.state import PanelState
 from embtie_widgets.requests.link import Link, bare, decode, encode
 from embtie_widgets.widgets import CopyButton, LinkState
 
 _TITLE = "A link that opens the page as it is: settings, view and, if they are few, chosen tokens"
-_TOO_LONG = "These settings are too long for a link; Copy code carries them"
-_NOT_HERE = "A notebook's address carries no settings; Copy code does, and so does a served page"
+_TOO_LONG = "these settings are too long for a link; Copy code carries them"
+_NOT_HERE = "a notebook's address carries no settings; Copy code does, and so does a served page"
+_NOT_YET = "the page has not told its address yet"
 
 
 class PanelLink:
@@ -31,7 +33,8 @@ class PanelLink:
     ) -> None:
         self._state, self._reopen, self._came, self._served = state, reopen, False, True
         self.page = LinkState()
-        self.copy = CopyButton(label="Copy link", title=_TITLE, disabled=True).add_class("ep-link")
+        self.copy = CopyButton(label="Copy link", title=_TITLE).add_class("ep-link")
+        usable(self.copy, _NOT_YET)
         self.page.observe(callback(lambda _: self._opened()), "page")
         state.observe(
             callback(lambda _: self._follow()),
@@ -67,7 +70,7 @@ class PanelLink:
         except EmbtieError:
             query, why_not = "", why_not or _TOO_LONG
         self.page.query = query or (bare(self._state.shared) if self.named else "")
-        self.copy.disabled, self.copy.title = bool(why_not), why_not or _TITLE
+        usable(self.copy, why_not)
         self.copy.text = self.page.url
 
     def _query(self) -> str:

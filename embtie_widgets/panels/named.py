@@ -3,7 +3,7 @@
 import ipywidgets as w
 
 from embtie_widgets.jobs.offered import names_of
-from embtie_widgets.panels.fields import labelled
+from embtie_widgets.panels.fields import labelled, usable
 
 _OFFERED, _NONE = "one of those that are offered here", "none is offered on this page"
 
@@ -18,7 +18,8 @@ def named(what: str, description: str, placeholder: str, tooltip: str) -> w.Text
             description=description,
             placeholder=_OFFERED if names else _NONE,
             options=names,
-            disabled=not names,
             continuous_update=False,
         )
-    return labelled(made, tooltip)
+    labelled(made, tooltip)
+    usable(made, _NONE if names is not None and not names else "")
+    return made

@@ -26,6 +26,7 @@ from embtie_widgets.panels.fields import (
     pairs,
     reoffer,
     section,
+    usable,
     whole_if_it_is,
 )
 from embtie_widgets.panels.frame import Panel
@@ -76,7 +77,8 @@ class PaperTablesPanel(Panel):
             w.Checkbox(description="fetch models that are missing", indent=False),
             "Bring their matrices from the hub; what is missing is listed with its size",
         )
-        self.fetch.disabled = names_of(MODEL) is not None  # its bounds let nobody fetch them all
+        if names_of(MODEL) is not None:
+            usable(self.fetch, "the bounds of this page let nobody fetch them all")
         self.stand_in = labelled(
             w.Checkbox(description="bundled models as stand-ins", indent=False),
             "Where a model is not here; such numbers are marked and not held against the print",

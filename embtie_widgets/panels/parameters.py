@@ -12,7 +12,7 @@ from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.exports import csv_bytes
 from embtie_widgets.jobs.families import supported_families
 from embtie_widgets.panels.exports import Offer, page_offer, picture_offers
-from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, segments
+from embtie_widgets.panels.fields import Field, Setting, card, labelled, section, segments, usable
 from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.pair import ModelPicker
 from embtie_widgets.panels.words import escape, paragraphs, table
@@ -130,8 +130,9 @@ class ParametersPanel(Panel):
 
     def edited(self) -> None:
         """A configuration takes the model's place."""
-        for control in (self.model.ref, self.model.revision, self.headers):
-            control.disabled = bool(self.config.value.strip())
+        pasted = "the pasted configuration is taken" if self.config.value.strip() else ""
+        for control in (self.model.ref, *self.model.revision.parts, self.headers):
+            usable(control, pasted)
 
     def _turn(self, _change: Any = None) -> None:
         for name, page in self.pages.items():

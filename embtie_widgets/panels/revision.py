@@ -9,7 +9,7 @@ import traitlets as t
 from embtie_widgets.charts.steps import ticks
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.listing import ask_listing
-from embtie_widgets.panels.fields import labelled
+from embtie_widgets.panels.fields import labelled, usable
 from embtie_widgets.panels.guard import guard
 from embtie_widgets.panels.turns import Turns
 from embtie_widgets.panels.words import escape
@@ -51,13 +51,9 @@ class RevisionPicker(w.Box):
         self.observe(self._turn(self._follow), "value")
 
     @property
-    def disabled(self) -> bool:
-        """Whether nothing can be chosen."""
-        return bool(self.text.disabled)
-
-    @disabled.setter
-    def disabled(self, disabled: bool) -> None:
-        self.text.disabled = self.by_step.disabled = disabled
+    def parts(self) -> tuple[w.Widget, w.Widget]:
+        """What is used to choose one."""
+        return self.text, self.by_step
 
     def forget(self) -> None:
         """Fold away what was said of another model."""
@@ -87,7 +83,7 @@ class RevisionPicker(w.Box):
         self.status.layout.display = "" if text else "none"
 
     def _fail(self, error: EmbtieError, _details: str = "") -> None:
-        self.by_step.disabled = False
+        usable(self.by_step)
         self._say(f"{error.message} {error.hint}")
 
     def _clicked(self, _click: Any) -> None:
@@ -96,12 +92,12 @@ class RevisionPicker(w.Box):
             self._fold()
             return
         ref = self._asked = self._ref()
-        self.by_step.disabled = True
+        usable(self.by_step, "the list is on its way")
         self._say("Listing checkpoints…")
         self._ask(ref, self._later(lambda report: self._show(ref, report)), self._later(self._fail))
 
     def _show(self, ref: str, report: CheckpointReport) -> None:
-        self.by_step.disabled = False
+        usable(self.by_step)
         if ref != self._ref():
             self._fold()
             return

@@ -5,6 +5,7 @@ from typing import Any
 import ipywidgets as w
 
 from embtie_widgets.jobs.turn import before
+from embtie_widgets.panels.fields import usable
 from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.notice import Notice
 from embtie_widgets.panels.state import PanelState
@@ -42,9 +43,12 @@ class RunBar(w.HBox):
     def _draw(self, _change: Any = None) -> None:
         phase = self._state.phase
         # One can be pressed before the other cannot: the focus of who goes by keys has where to go.
-        states = [(phase == "running", self.run), (phase == "idle", self.cancel)]
-        for off, button in sorted(states, key=lambda state: state[0]):
-            button.disabled = off
+        states = [
+            ("a run is under way" if phase == "running" else "", self.run),
+            ("nothing runs" if phase == "idle" else "", self.cancel),
+        ]
+        for why_not, button in sorted(states, key=lambda state: bool(state[0])):
+            usable(button, why_not)
         self.bar.value = "" if phase == "idle" else _bar(self._state.stage)
         text = self._resting() if phase == "idle" else self._running()
         # Seconds that go by are for the eye: the page speaks this line by stage (aloud.js).

@@ -4,6 +4,7 @@ from typing import Any
 
 import ipywidgets as w
 
+from embtie_widgets.panels.fields import usable
 from embtie_widgets.panels.guard import told
 from embtie_widgets.panels.state import PanelState
 
@@ -40,9 +41,11 @@ class SelectionBar(w.HBox):
     def _draw(self, _change: Any = None) -> None:
         chosen, found = self._state.selection, self._state.found
         self.text.value = f'<span role="status">{self._words()}</span>'
-        self.only.disabled = self.clear.disabled = not chosen
+        for button in (self.only, self.clear):
+            usable(button, "" if chosen else "no token is selected")
         self.only.value = self._state.only
-        self.take.disabled = not found
+        nothing = "nothing is searched for" if found is None else "the search has found nothing"
+        usable(self.take, "" if found else nothing)
 
     def _words(self) -> str:
         found, chosen = self._state.found, self._state.selection

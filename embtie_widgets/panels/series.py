@@ -11,6 +11,7 @@ from embtie_widgets.panels.fields import (
     listed_names,
     number_box,
     section,
+    usable,
     whole_if_it_is,
 )
 from embtie_widgets.panels.models import ModelsPicker
@@ -43,7 +44,7 @@ class SeriesPicker(ModelsPicker):
 
     def adapt(self) -> None:
         """Names go before a number."""
-        self.count.disabled = bool(listed_names(self.revisions.value))
+        usable(self.count, "the revisions are named" if listed_names(self.revisions.value) else "")
 
     def show(self, shown: bool) -> None:
         """Whether there is a model to choose."""

@@ -18,6 +18,7 @@ from embtie_widgets.panels.fields import (
     labelled,
     listed_names,
     section,
+    usable,
     whole_if_it_is,
 )
 from embtie_widgets.panels.frame import Panel
@@ -194,7 +195,8 @@ class SignaturesPanel(Panel):
         """Ask for no more than what counts; names go before a number."""
         self.training.adapt()
         self.series.adapt()
-        self.numbers["anchors"].disabled = bool(listed_names(self.chosen.value))
+        named = listed_names(self.chosen.value)
+        usable(self.numbers["anchors"], "the anchors are named" if named else "")
 
     def check(self) -> None:
         """A recorded run must be named before it can be shown."""

@@ -8,8 +8,9 @@ import ipywidgets as w
 
 @cache
 def sheet() -> str:
-    """The style sheet itself."""
-    return (Path(__file__).parent / "panels.css").read_text(encoding="utf-8")
+    """The style sheet itself: what goes for a narrow page comes last."""
+    parts = (Path(__file__).parent / f"{name}.css" for name in ("panels", "narrow"))
+    return "\n".join(part.read_text(encoding="utf-8") for part in parts)
 
 
 def style() -> w.HTML:

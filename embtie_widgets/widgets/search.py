@@ -18,6 +18,7 @@ class SearchPicker(anywidget.AnyWidget):
     value   what was picked (browser), or what the kernel sets
     value_label  how the value reads in the box; empty for the value itself
     status  a word below the box, such as what went wrong with the value
+    title   what the box says where the pointer rests on it; empty for its value
     """
 
     _esm = script("common.js", "search.js")
@@ -30,6 +31,7 @@ class SearchPicker(anywidget.AnyWidget):
     label = traitlets.Unicode("").tag(sync=True)
     placeholder = traitlets.Unicode("").tag(sync=True)
     status = traitlets.Unicode("").tag(sync=True)
+    title = traitlets.Unicode("").tag(sync=True)
     free_text = traitlets.Bool(True).tag(sync=True)
     disabled = traitlets.Bool(False).tag(sync=True)
     theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)

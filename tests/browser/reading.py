@@ -123,7 +123,8 @@ def overhang(one: Visit) -> list[str]:
             const edge = app.getBoundingClientRect().right + 1;
             return [...app.querySelectorAll('*')].filter((e) => e.checkVisibility()
               && e.getBoundingClientRect().right > edge && e.getBoundingClientRect().width > 1
-              && !e.closest('.ep-scroll, .et-scroll, .et-hidden-label, .js-plotly-plot'))
+              && !e.closest('.ep-scroll, .et-scroll, [data-strip]')
+              && !e.closest('.et-hidden-label, .js-plotly-plot'))
               .map((e) => `${e.tagName} ${e.className}`.slice(0, 80)); }"""
         )
     )

@@ -34,6 +34,10 @@ _UNSAID = """() => {
   });
   return [...rows, ...states, ...figures].map((one) => one.outerHTML.slice(0, 160));
 }"""
+_HEARD = "document.querySelector('.embtie-scatter > [role=status].et-hidden-label').textContent"
+# What stands in the way of a control that is off: its description, as the tooltip gives it.
+_OFF = """() => [...document.querySelectorAll('.embtie-app :disabled')]
+  .filter((one) => one.checkVisibility()).map((one) => one.title || one.outerHTML.slice(0, 160))"""
 _STILL = """() => [...document.querySelectorAll('.embtie-app, .embtie-app *')].filter((one) =>
   ['', '::before', '::after'].some((part) => {
     const style = getComputedStyle(one, part);
@@ -149,6 +153,55 @@ def test_a_run_by_keys_keeps_the_focus_and_is_told_without_chatter(visit: Open) 
     assert "tied matrix" in said[-1]
     assert not any("gone" in words for words in said)
     assert len(said) <= 4, said  # of a run that passes eight stages in a second or two
+
+
+def test_tokens_are_gone_to_in_the_scatter_and_chosen_by_keys_alone(one: Visit) -> None:
+    opened(one, "Alignment")
+    one.wait_for_scatter()
+    one.page.locator(".embtie-scatter .et-tools button[tabindex='0']").last.focus()
+    one.page.keyboard.press("Tab")
+    while not one.evaluate("document.activeElement.matches('.et-plot')"):
+        one.page.keyboard.press("Tab")
+    one.page.keyboard.press("ArrowRight")
+    one.page.keyboard.press("ArrowRight")
+    heard = one.page.locator(".embtie-scatter > [role=status].et-hidden-label")
+    heard.get_by_text("cosine Out → Tied").wait_for(state="attached")
+    one.page.wait_for_function(f"{_HEARD}.includes(', not selected, ')")
+    token = heard.inner_text().split(", not selected, ")[0]
+    one.page.keyboard.press("Enter")
+    one.page.wait_for_function(f"{_HEARD}.includes(', selected, ')")
+    assert one.selected() == 1
+    one.page.locator(".embtie-card .et-about > .et-token", has_text=token).wait_for()
+    one.page.keyboard.press("ArrowUp")
+    one.page.keyboard.press(" ")
+    one.page.locator(".ep-chosen", has_text="2 selected").wait_for()
+    one.page.wait_for_function("document.querySelectorAll('.embtie-table tbody tr').length === 2")
+    assert one.evaluate("document.activeElement.matches('.et-plot')")
+    one.page.keyboard.press("Escape")
+    one.page.keyboard.press("Escape")
+    one.page.locator(".ep-chosen", has_text="Draw a lasso").wait_for()
+
+
+def test_what_is_off_describes_itself_with_the_reason(one: Visit) -> None:
+    for tab in one.tabs():
+        opened(one, tab)
+        described = one.evaluate(_OFF)
+        assert described, tab
+        assert [said for said in described if "(not in use: " not in said] == [], tab
+    opened(one, "Alignment")
+    one.press("Identity")
+    ridge = one.page.get_by_label("ridge", exact=True)
+    reason = "(not in use: only the linear map has one)"
+    one.page.wait_for_function(
+        "([one, reason]) => one.disabled && one.title.endsWith(reason)",
+        arg=[ridge.element_handle(), reason],
+    )
+    one.press("Linear")
+    one.page.wait_for_function(
+        "one => !one.disabled && one.title && !one.title.includes('not in use')",
+        arg=ridge.element_handle(),
+    )
+    one.wait_for_answer()
 
 
 def test_nothing_moves_for_who_wants_less_motion(one: Visit) -> None:

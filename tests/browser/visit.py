@@ -134,9 +134,18 @@ class Visit:
         )
 
     def resize(self, width: int) -> None:
-        """Give the page another width, and wait until the figure has followed."""
+        """Give the page another width, and wait until the figure has followed; settings that are
+        folded there are opened."""
         self.page.set_viewport_size({"width": width, "height": 1000})
         self.wait_for_figure()
+        self.open_settings()
+
+    def open_settings(self) -> None:
+        """On a page with one column: unfold the controls."""
+        fold = self.page.locator(".ep-narrow")
+        if fold.is_visible() and fold.get_attribute("aria-expanded") == "false":
+            fold.click()
+            self.page.locator(".ep-asked.ep-open").wait_for()
 
     def lasso(self) -> None:
         """Draw a square round the middle of the scatter."""

@@ -1,6 +1,8 @@
 // What ipywidgets leaves unsaid: states, names and groups of its controls.
 
 const SCROLLING = ".ep-scroll, .ep-guide .math.block, .ep-guide pre";
+const DESCRIBED = "input:not([type=radio]), select, textarea, .noUi-handle, .widget-label, .widget-label-basic span";
+const STRIPS = ".ep-tabs > div, .ep-exports"; // rows that scroll sideways where there is little room
 
 function tell(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
@@ -53,7 +55,25 @@ function tellTabs(root) {
   const place = root.querySelector(".ep-place");
   for (const tab of root.querySelectorAll(".ep-tabs button")) {
     tell(tab, { role: "tab" });
-    if (place && tab.matches(".mod-active")) tell(place, { role: "tabpanel", "aria-label": tab.textContent });
+    if (!tab.matches(".mod-active")) continue;
+    if (place) tell(place, { role: "tabpanel", "aria-label": tab.textContent });
+    bringIntoView(tab, tab.parentElement);
+  }
+}
+
+// To the middle of its row, once after each change of either; then the reader may scroll on.
+function bringIntoView(tab, row) {
+  const shown = `${tab.textContent} ${row.clientWidth}`;
+  if (row.dataset.shown === shown) return;
+  row.dataset.shown = shown;
+  const [{ left, width }, whole] = [tab.getBoundingClientRect(), row.getBoundingClientRect()];
+  row.scrollLeft += left + width / 2 - whole.left - whole.width / 2;
+}
+
+function tellStrips(root) {
+  for (const row of root.querySelectorAll(STRIPS)) {
+    const after = row.scrollWidth - row.clientWidth - row.scrollLeft;
+    row.dataset.strip = [row.scrollLeft > 1 ? "start" : "", after > 1 ? "end" : ""].join(" ").trim();
   }
 }
 
@@ -76,8 +96,21 @@ function tellScrolling(root) {
   }
 }
 
+// A tooltip belongs to what takes pointer and keys, which it describes to who hears the page.
+function tellTooltips(root, tooltips) {
+  for (const [name, title] of Object.entries(tooltips)) {
+    for (const control of root.querySelectorAll(`.${name}`)) {
+      for (const part of control.querySelectorAll(DESCRIBED)) {
+        if (title) tell(part, { title });
+        else part.removeAttribute("title");
+      }
+    }
+  }
+}
+
 class AriaView {
-  constructor({ el, signal }) {
+  constructor({ model, el, signal }) {
+    this.model = model;
     this.signal = signal;
     this.begin(el);
   }
@@ -98,6 +131,7 @@ class AriaView {
     const soon = () => { this.frame ??= requestAnimationFrame(() => this.look()); };
     const news = new MutationObserver(soon);
     const attributeFilter = ["class", "disabled"];
+    this.model.on("change:tooltips", soon);
     news.observe(this.root, { childList: true, subtree: true, attributeFilter });
     const sizes = new ResizeObserver(soon);
     sizes.observe(this.root);
@@ -105,6 +139,7 @@ class AriaView {
     signal.addEventListener("abort", () => {
       news.disconnect();
       sizes.disconnect();
+      this.model.off("change:tooltips", soon);
       cancelAnimationFrame(this.frame);
     });
     soon();
@@ -112,7 +147,8 @@ class AriaView {
 
   look() {
     this.frame = null;
-    for (const part of [nameSliders, tellStates, tellRows, tellTabs, tellScrolling]) part(this.root);
+    for (const part of [nameSliders, tellStates, tellRows, tellTabs, tellStrips, tellScrolling]) part(this.root);
+    tellTooltips(this.root, this.model.get("tooltips"));
     this.aloud.follow(this.root);
     this.focus.mend();
   }

@@ -11,6 +11,13 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+// Let a button be used, or switch it off for a reason, with which its tooltip then ends.
+function allow(button, whyNot) {
+  button.dataset.own ??= button.title;
+  button.disabled = Boolean(whyNot);
+  button.title = whyNot ? `${button.dataset.own} (not in use: ${whyNot})`.trim() : button.dataset.own;
+}
+
 function icon(path) {
   const space = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(space, "svg");

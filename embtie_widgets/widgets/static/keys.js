@@ -27,6 +27,7 @@ function alongRow(event) {
   if (to < 0 || here < 0) return;
   event.preventDefault();
   all[to].focus();
+  all[to].scrollIntoView({ block: "nearest", inline: "nearest" }); // one that is half in view, too
   stopOnce(row);
 }
 

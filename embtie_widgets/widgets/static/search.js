@@ -13,7 +13,7 @@ class SearchView {
     }
     const looks = ["label", "placeholder", "disabled", "status"];
     for (const name of looks) this.model.on(`change:${name}`, () => this.draw());
-    for (const name of ["value", "value_label"]) this.model.on(`change:${name}`, () => this.showValue());
+    for (const name of ["value", "value_label", "title"]) this.model.on(`change:${name}`, () => this.showValue());
     this.model.on("change:hits", () => this.drawHits());
     this.draw();
     this.showValue();
@@ -64,7 +64,7 @@ class SearchView {
   showValue() {
     if (this.typed && document.activeElement === this.box) return;
     this.box.value = this.model.get("value_label") || this.model.get("value");
-    this.box.title = this.model.get("value");
+    this.box.title = this.model.get("title") || this.model.get("value");
     this.showEnd();
   }
 

@@ -229,8 +229,8 @@ class StepsView {
     const none = last < 0 ? `No ${noun}s` : `Choose a ${noun}`;
     const words = index < 0 ? none : this.model.get("readouts")[index];
     this.words.textContent = words;
-    this.before.disabled = index <= 0;
-    this.after.disabled = index >= last;
+    allow(this.before, index <= 0 && "nothing is before it");
+    allow(this.after, index >= last && "nothing is after it");
     const state = {
       "aria-label": this.model.get("label"), "aria-valuemin": 0, "aria-valuemax": Math.max(last, 0),
       "aria-valuenow": Math.max(index, 0), "aria-valuetext": words, "aria-disabled": last < 0,

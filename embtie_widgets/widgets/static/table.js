@@ -153,7 +153,7 @@ class TableView {
     this.body.replaceChildren(...rows.map((row, index) => this.rowOf(columns, row, index)));
     this.empty.hidden = rows.length > 0;
     this.empty.textContent = this.model.get("nothing");
-    this.copyButton.disabled = rows.length === 0;
+    allow(this.copyButton, rows.length === 0 && "there is no row");
     this.scroll.scrollTop = 0;
     this.markRows();
     if (focused) this.focusRow(this.active);
@@ -199,8 +199,8 @@ class TableView {
     const show = (value) => value.toLocaleString("en-US");
     this.pager.hidden = shown <= size;
     this.place.textContent = `${show(first)}–${show(last)} of ${show(shown)}`;
-    this.back.disabled = page <= 0;
-    this.next.disabled = page >= this.pages() - 1;
+    allow(this.back, page <= 0 && "this is the first page");
+    allow(this.next, page >= this.pages() - 1 && "this is the last page");
     this.grid.setAttribute("aria-rowcount", this.model.get("total"));
   }
 

@@ -24,7 +24,7 @@ class UploadView {
     const share = this.file && this.file.size ? Math.floor((100 * done) / this.file.size) : 0;
     this.words.textContent = this.file ? `Sending… ${share} %` : this.model.get("label");
     delete this.words.dataset.own;
-    this.button.disabled = Boolean(this.file);
+    allow(this.button, this.file && "a file is on its way");
   }
 
   begin(file) {
