@@ -47,6 +47,7 @@ from embtie_widgets.requests import (
 )
 from embtie_widgets.requests.link import Link
 from embtie_widgets.sources.permission import is_public
+from embtie_widgets.widgets import Gathering
 
 _TEXT = """
 <a class="ep-skip" href="#">Skip to the results</a>
@@ -92,7 +93,7 @@ TABS = (
 )
 
 
-class Dashboard(w.VBox):
+class Dashboard(w.VBox, metaclass=Gathering):
     """All panels, one shown at a time.
 
     A panel is made when it is first opened: until then it costs nothing, and a figure is never

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import psutil
+import zmq
 
 from embtie_widgets.app.channels import hang_up
 from embtie_widgets.app.rooms import Room
@@ -17,6 +18,7 @@ _LOG = logging.getLogger("embtie.doors")
 _NO_HISTORY = ["--HistoryManager.enabled=False"]
 # Named, a cell is not named after a folder for temporary files, without which no kernel would run.
 _CELL = {"IPYKERNEL_CELL_NAME": "<embtie>"}
+_WAITING = 100_000  # messages
 _END_SECONDS = 60.0  # a kernel that has been asked to end, and was then told to, has ended by then
 
 
@@ -30,6 +32,8 @@ class Kernels:
     def __init__(self, server: Any) -> None:
         self._server = server
         self._manager = server.kernel_manager
+        # What a kernel says in one go waits here; beyond the usual thousand it would be dropped.
+        self._manager.context.setsockopt(zmq.RCVHWM, _WAITING)
         self._tasks: set[asyncio.Task[None]] = set()
         self._starts: dict[str, asyncio.Future[Any]] = {}
 

@@ -4,6 +4,7 @@ from embtie_widgets.widgets.aria import Aria
 from embtie_widgets.widgets.card import TokenCard
 from embtie_widgets.widgets.disclosure import DisclosureButton
 from embtie_widgets.widgets.figure import PlotFigure
+from embtie_widgets.widgets.gathered import Gathering
 from embtie_widgets.widgets.groups import GroupTable
 from embtie_widgets.widgets.notices import Notices
 from embtie_widgets.widgets.page import CopyButton, DownloadButton, File, KernelWatch, LinkState
@@ -19,6 +20,7 @@ __all__ = [
     "DisclosureButton",
     "DownloadButton",
     "File",
+    "Gathering",
     "GroupTable",
     "KernelWatch",
     "LinkState",
