@@ -18,7 +18,7 @@ import ipywidgets as w
 
 _REFERENCE = "IPY_MODEL_"
 _AT_ONCE = 400  # so many go to the page before the server is given time to take them
-_PAUSE = 0.1  # seconds
+_PAUSE, _QUIET = 0.1, 2.0  # seconds: that time, and how long after the last one it needs none
 
 
 class Gathering(type(w.VBox)):  # type: ignore[misc]
@@ -54,7 +54,6 @@ class _Gatherer:
     def __init__(self, usual: Callable[..., Any]) -> None:
         self._usual, self._thread = usual, threading.get_ident()
         self._waiting: dict[str, _Waiting] = {}
-        self._opened = 0
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         if threading.get_ident() != self._thread or given or "data" not in named:
@@ -74,10 +73,28 @@ class _Gatherer:
             return
         for other in waiting.references():
             self._open(other)
-        if self._opened and self._opened % _AT_ONCE == 0:
+        line = waiting.open(self._usual)
+        if hasattr(line, "kernel"):  # else nobody listens
+            _pace.count()
+
+
+class _Pace:
+    """Halts whoever opens one after another, panels of a whole report among them."""
+
+    def __init__(self) -> None:
+        self._sent, self._last = 0, 0.0
+
+    def count(self) -> None:
+        """Another one was opened."""
+        if time.monotonic() - self._last > _QUIET:
+            self._sent = 0
+        self._sent += 1
+        if self._sent % _AT_ONCE == 0:
             time.sleep(_PAUSE)
-        self._opened += 1
-        waiting.open(self._usual)
+        self._last = time.monotonic()
+
+
+_pace = _Pace()
 
 
 class _Waiting:
@@ -119,8 +136,8 @@ class _Waiting:
         found = [one for value in self._state.values() for one in _strings(value)]
         return [one.removeprefix(_REFERENCE) for one in found if one.startswith(_REFERENCE)]
 
-    def open(self, create: Callable[..., Any]) -> None:
-        """Open the line for good and hand it to the widget."""
+    def open(self, create: Callable[..., Any]) -> Any:
+        """Open the line for good, hand it to the widget, and return it."""
         paths = [list(path) for path in self._buffers]
         data = {"state": self._state, "buffer_paths": paths}
         told = {"data": data, "buffers": list(self._buffers.values()), "comm_id": self.comm_id}
@@ -129,6 +146,7 @@ class _Waiting:
             self._widget.comm = self._line = line
             for said in self._said:
                 line.send(**said)
+        return line
 
     def _take_buffers(self, data: dict[str, Any], buffers: Any) -> None:
         kept = {path: one for path, one in self._buffers.items() if path[0] not in data["state"]}

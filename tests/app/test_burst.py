@@ -17,11 +17,14 @@ from tests.aside import awaited
 _DROPPED_FROM = 1_000  # messages: the queue that zmq gives a kernel for each server
 _FLOOD = 12_000
 _SAY = f"""
+import time
 from IPython import get_ipython
 kernel = get_ipython().kernel
 for number in range({_FLOOD}):
     said = {{"data": {{"text/plain": "x" * 2_000}}, "metadata": {{}}}}
     kernel.session.send(kernel.iopub_socket, "display_data", content=said)
+    if number % 400 == 0:  # at the speed at which our widgets are opened
+        time.sleep(0.1)
 """
 
 

@@ -10,6 +10,7 @@ import pytest
 import traitlets
 from comm.base_comm import BaseComm
 
+import embtie_widgets.widgets.gathered as gathering
 from embtie_widgets.widgets import Gathering
 from embtie_widgets.widgets.gathered import gathered
 
@@ -169,3 +170,23 @@ def test_one_within_another_waits_for_the_outer_and_a_failure_opens_what_there_i
     assert len(wire.opened()) == 8
     w.Label("usual")
     assert len(wire.opened()) == 11
+
+
+def test_who_listens_is_given_time_also_between_panels(monkeypatch: pytest.MonkeyPatch) -> None:
+    halts: list[int] = []
+    opened: list[str] = []
+
+    class Line(BaseComm):
+        kernel = "listens"
+
+        def publish_msg(self, msg_type: str, *_: Any, **__: Any) -> None:
+            opened.append(msg_type)
+
+    monkeypatch.setattr(comm, "create_comm", Line)
+    monkeypatch.setattr(gathering, "_pace", gathering._Pace())
+    monkeypatch.setattr(gathering.time, "sleep", lambda _: halts.append(len(opened)))
+    for _ in range(5):
+        with gathered():
+            for _ in range(100):
+                w.Label()  # three lines: its layout and its style are widgets
+    assert halts == [400, 800, 1200]
