@@ -17,6 +17,7 @@ def test_an_uploaded_series_is_recognised_and_drawn(
     one = visit(scheme, width)
     one.wait_for_figure()
     one.open_tab("Drift")
+    one.open_settings()
     panel = one.page.locator(".embtie-panel", has=one.page.locator("h2", has_text="Drift"))
     panel.get_by_label("The drift of").select_option(label="a recorded file")
     with one.page.expect_file_chooser() as chooser:
