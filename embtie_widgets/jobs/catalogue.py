@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from embtie_widgets.jobs.fitting import unopened
 from embtie_widgets.jobs.local_copies import local_refs
 from embtie_widgets.jobs.packaged import packaged_counts
 from embtie_widgets.requests import ModelRef
@@ -27,11 +28,13 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Hit:
-    """What a picker shows: the value it stands for, a readable name, and a line about it."""
+    """What a picker shows: the value it stands for, a readable name, a line about it, and why it
+    cannot be chosen, "" where it can."""
 
     value: str
     label: str
     detail: str
+    off: str = ""
 
 
 def entries() -> tuple[Entry, ...]:
@@ -75,25 +78,28 @@ def pair_of(a: ModelRef, b: ModelRef, role_b: str | None = None) -> Pair | None:
     return next((pair for pair in both if role_b in (None, pair.role_b)), None)
 
 
-def search(text: str, limit: int = 50) -> list[Hit]:
-    """The models that hold every word of `text`, those on this machine first; all for none."""
+def search(text: str, limit: int = 50, *, whole: bool = False) -> list[Hit]:
+    """The models that hold every word of `text`, those on this machine first; all for none.  What
+    reads the `whole` of a model opens fewer on a public page."""
     known = entries()
-    here = local_refs(entry.ref for entry in known)
-    hits = [
-        (entry.ref in here, Hit(entry.ref, entry.label, _detail(entry, here))) for entry in known
-    ]
+    here = local_refs((entry.ref for entry in known), whole=whole)
+    hits = []
+    for entry in known:
+        off = unopened([entry.ref], here, whole)
+        hits.append((entry.ref in here, Hit(entry.ref, entry.label, _detail(entry, here), off)))
     return _best(text, hits, limit)
 
 
-def search_pairs(text: str, limit: int = 50) -> list[Hit]:
+def search_pairs(text: str, limit: int = 50, *, whole: bool = False) -> list[Hit]:
     """The pairs that hold every word of `text`, those whose models are both here first."""
     known = pairs()
-    here = local_refs(model.ref for pair in known for model in (pair.a, pair.b))
+    here = local_refs((model.ref for pair in known for model in (pair.a, pair.b)), whole=whole)
     hits = []
     for pair in known:
         both = {pair.a.ref, pair.b.ref} <= here
         detail = _joined(f"{pair.a.ref} and {pair.b.ref}", pair.paper, "on this machine" * both)
-        hits.append((both, Hit(pair.name, pair.label, detail)))
+        off = unopened({pair.a.ref, pair.b.ref}, here, whole)
+        hits.append((both, Hit(pair.name, pair.label, detail, off)))
     return _best(text, hits, limit)
 
 
@@ -104,7 +110,8 @@ def _best(text: str, hits: Iterable[tuple[bool, Hit]], limit: int) -> list[Hit]:
         for here, hit in hits
         if all(word in f"{hit.value} {hit.label} {hit.detail}".lower() for word in words)
     ]
-    return [hit for _, hit in sorted(found, key=lambda pair: not pair[0])][:limit]
+    order = sorted(found, key=lambda pair: (pair[1].off != "", not pair[0]))
+    return [hit for _, hit in order][:limit]
 
 
 def _detail(entry: Entry, here: Collection[str]) -> str:

@@ -11,10 +11,11 @@ from embtie_widgets.sources.place import tensors_folder
 _WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 
 
-def local_refs(refs: Iterable[str]) -> frozenset[str]:
-    """Those of the references that are bundled, on the disk, or whose matrices are cached."""
-    whole, tensors = _hub_folders(), _folders(tensors_folder())
-    return frozenset(ref for ref in refs if _is_here(ref, whole, tensors))
+def local_refs(refs: Iterable[str], *, whole: bool = False) -> frozenset[str]:
+    """Those of the references that are bundled, on the disk, or whose matrices are cached; where
+    the `whole` model is meant, matrices alone do not count."""
+    models, tensors = _hub_folders(), {} if whole else _folders(tensors_folder())
+    return frozenset(ref for ref in refs if _is_here(ref, models, tensors))
 
 
 def _is_here(ref: str, whole: dict[str, Path], tensors: dict[str, Path]) -> bool:

@@ -27,7 +27,7 @@ class OfText(ModelsPicker):
     def __init__(
         self, request: BottleneckRequest, corpus: CorpusPicker, turned: Callable[[Any], None]
     ) -> None:
-        super().__init__(request, turned, "Measure another model on the same text")
+        super().__init__(request, turned, "Measure another model on the same text", whole=True)
         self._corpus = corpus
         self.text = pasted_text()
         self.positions = number_box("positions", "About how many predicted tokens are measured")

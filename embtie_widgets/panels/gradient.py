@@ -73,7 +73,7 @@ class GradientFlowPanel(Panel):
         """Where the gradient comes from, and what that source needs."""
         request = self.state.request
         self.training = TrainingControls(request, self.callback)
-        self.model = ModelPicker("Model", request.model)
+        self.model = ModelPicker("Model", request.model, whole=True)
         self.batches = labelled(
             w.FloatText(description="batches", continuous_update=False),
             "In how many batches of the text the gradient is split",

@@ -16,12 +16,14 @@ class ModelsPicker:
 
     A panel places `controls` in a section of its own and adds `fields()` to its own; it calls
     `prepare` in its `prepare`.  `turned` is called where the second model is asked for or given up,
-    which `tooltip` says the use of.
+    which `tooltip` says the use of; where the `whole` of a model is read, that bounds the choice.
     """
 
-    def __init__(self, request: Any, turned: Callable[[Any], None], tooltip: str) -> None:
-        self.model = ModelPicker("Model", request.model)
-        self.other = ModelPicker("Beside it", request.models[-1])
+    def __init__(
+        self, request: Any, turned: Callable[[Any], None], tooltip: str, whole: bool = False
+    ) -> None:
+        self.model = ModelPicker("Model", request.model, whole)
+        self.other = ModelPicker("Beside it", request.models[-1], whole)
         self.beside = w.Checkbox(
             description="a second model beside it", indent=False, value=len(request.models) > 1
         )

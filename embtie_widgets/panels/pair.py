@@ -30,16 +30,18 @@ class ModelPicker(w.VBox):
     """One model: its reference with suggestions from the catalogue, and its revision.
 
     `value` is the ModelRef, or what was typed where that is none: its fields as they stand, which
-    a request refuses with a sentence.
+    a request refuses with a sentence.  Where the `whole` of it is read, fewer can be chosen on a
+    public page.
     """
 
     value = t.Union([t.Instance(ModelRef), t.Dict()])
 
-    def __init__(self, label: str, value: ModelRef) -> None:
+    def __init__(self, label: str, value: ModelRef, whole: bool = False) -> None:
+        self._whole = whole
         self.ref = SearchPicker(
             label=label,
             placeholder=_REF_HELP if names_of(MODEL) is None else _LISTED_HELP,
-            hits=_hits(""),
+            hits=_hits("", whole),
         )
         self.ref.add_class("ep-ref")
         self.revision = RevisionPicker(lambda: self.ref.value.strip())
@@ -62,7 +64,7 @@ class ModelPicker(w.VBox):
         self.as_tied.layout.display = "" if offered else "none"
 
     def _search(self) -> None:
-        self.ref.hits = _hits(self.ref.query)
+        self.ref.hits = _hits(self.ref.query, self._whole)
 
     def _show(self) -> None:
         if not isinstance(self.value, ModelRef):
@@ -90,12 +92,12 @@ class ModelPicker(w.VBox):
             self.value = typed
 
 
-def _hits(text: str) -> list[dict[str, str]]:
-    return [asdict(hit) for hit in catalogue.search(text)]
+def _hits(text: str, whole: bool) -> list[dict[str, str]]:
+    return [asdict(hit) for hit in catalogue.search(text, whole=whole)]
 
 
-def _pairs(text: str) -> list[dict[str, str]]:
-    return [asdict(hit) for hit in catalogue.search_pairs(text)]
+def _pairs(text: str, whole: bool) -> list[dict[str, str]]:
+    return [asdict(hit) for hit in catalogue.search_pairs(text, whole=whole)]
 
 
 class PairPicker(w.VBox):
@@ -109,11 +111,14 @@ class PairPicker(w.VBox):
     def __init__(self, a: ModelRef, b: ModelRef, whole: bool = False) -> None:
         self._whole = whole
         self.preset = SearchPicker(
-            label="Pair", placeholder="a pair of the catalogue", free_text=False, hits=_pairs("")
+            label="Pair",
+            placeholder="a pair of the catalogue",
+            free_text=False,
+            hits=_pairs("", whole),
         ).add_class("ep-ref")
         self.preset.observe(told(self._search), "query")
-        self.a = ModelPicker("Model A" if whole else "Model A: gives In and Out", a)
-        self.b = ModelPicker("Model B" if whole else "Model B: gives Tied", b)
+        self.a = ModelPicker("Model A" if whole else "Model A: gives In and Out", a, whole)
+        self.b = ModelPicker("Model B" if whole else "Model B: gives Tied", b, whole)
         self.role = labelled(
             w.Dropdown(description="Tied is, in B,", options=_ROLES),
             "Which matrix of B stands for Tied; of two stored ones it can be either",
@@ -121,7 +126,7 @@ class PairPicker(w.VBox):
         super().__init__([self.preset, self.a, self.b, *([] if whole else [self.role])])
 
     def _search(self, _change: Any) -> None:
-        self.preset.hits = _pairs(self.preset.query)
+        self.preset.hits = _pairs(self.preset.query, self._whole)
 
     def chosen(self, request: Any) -> Any:
         """The request with the pair that was picked, itself where none was."""
@@ -200,6 +205,8 @@ _COUNT_NAMES = {
     "padding_a": "padding in A",
     "padding_b": "padding in B",
     "ambiguous": "ambiguous",
+    "left_out_a": "left out in A",
+    "left_out_b": "left out in B",
 }
 
 

@@ -14,7 +14,8 @@ class SearchPicker(anywidget.AnyWidget):
     """Type, see suggestions, pick one; where `free_text` holds, any text counts on Enter.
 
     query   what is typed so far (browser); answer it by setting `hits`
-    hits    at most 50 mappings with "value" and, where wanted, "label" and "detail"
+    hits    at most 50 mappings with "value" and, where wanted, "label" and "detail", and "off":
+            why it is shown but cannot be chosen
     value   what was picked (browser), or what the kernel sets
     value_label  how the value reads in the box; empty for the value itself
     status  a word below the box, such as what went wrong with the value

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from embtie_widgets.jobs import catalogue
+from embtie_widgets.jobs import catalogue, fitting
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources.catalogue_file import PRESETS, read
 
@@ -150,3 +150,63 @@ def test_lines_before_the_first_entry_are_told(own: Path) -> None:
     own.write_text('# a remark is fine\nref = "x"\n[[model]]\nref = "me/a"\n')
     assert "line 1: only [[model]] and [[pair]]" in catalogue.faults()[0]
     assert catalogue.search("me/a")
+
+
+@pytest.fixture
+def public(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMBTIE_PUBLIC", "1")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+
+
+def off(whole: bool) -> dict[str, str]:
+    return {hit.value: hit.off for hit in catalogue.search("", whole=whole) if hit.off}
+
+
+@pytest.mark.usefixtures("public")
+def test_what_is_too_large_for_a_visitor_is_said_with_size_and_limit(tmp_path: Path) -> None:
+    said = "too large for this page: 5.6 GB or more to download, at most 4.0 GB"
+    assert off(whole=True)["EleutherAI/pythia-2.8b"] == said
+    assert "openai-community/gpt2-xl" not in off(whole=True)
+    assert off(whole=False) == {}  # the two matrices alone are within the bounds
+    hits = [hit.off != "" for hit in catalogue.search("", whole=True)]
+    assert hits == sorted(hits)  # what can be chosen stands first
+    cache(tmp_path, "EleutherAI/pythia-2.8b", "model.safetensors")
+    assert "EleutherAI/pythia-2.8b" not in off(whole=True)  # nothing of it is downloaded
+
+
+@pytest.mark.usefixtures("public")
+def test_a_pair_is_held_against_the_bound_together() -> None:
+    pairs = {hit.value: hit.off for hit in catalogue.search_pairs("", whole=True)}
+    assert "OLMo-1B" not in " ".join(off(whole=True))
+    assert pairs["olmo-1b"].startswith("too large for this page: 4.9 GB")
+    assert pairs["nano"] == ""
+
+
+@pytest.mark.usefixtures("public")
+def test_the_bound_is_the_one_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "FETCHED_BYTES", 10**12)
+    monkeypatch.setattr(fitting, "MATRIX_NUMBERS", 2**29)
+    large = off(whole=True)
+    assert large["google/gemma-2-9b"].startswith("too large for this page: a matrix of 917,504,000")
+    assert "EleutherAI/pythia-12b" not in large
+
+
+@pytest.mark.usefixtures("public")
+def test_a_model_whose_size_is_not_known_is_offered(own: Path) -> None:
+    own.write_text('[[model]]\nref = "me/a"\n')
+    assert [hit.off for hit in catalogue.search("me/a", whole=True)] == [""]
+
+
+@pytest.mark.usefixtures("public")
+def test_where_nothing_is_downloaded_only_what_is_here_can_be_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache(tmp_path, "google/gemma-7b", "model.safetensors")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    free = {hit.value for hit in catalogue.search("") if not hit.off}
+    assert free == {"nano-untied", "nano-tied", "google/gemma-7b"}
+    assert off(whole=False)["openai-community/gpt2"].startswith("not on this machine")
+
+
+def test_nothing_is_too_large_where_there_are_no_bounds() -> None:
+    assert off(whole=True) == {}

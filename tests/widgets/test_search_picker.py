@@ -166,3 +166,24 @@ def test_a_long_path_shows_its_end_and_a_long_title_its_start(open_page: OpenPag
     browser.until(lambda: scrolled() > 50)
     picker.value_label = "A pair of models with a title that is far longer than its box"
     browser.until(lambda: scrolled() == 0)
+
+
+@pytest.mark.browser
+def test_what_cannot_be_chosen_is_shown_with_its_reason_and_stays_so(open_page: OpenPage) -> None:
+    browser = open_page()
+    picker = SearchPicker(
+        label="Model A",
+        hits=[{"value": "large", "off": "too large for this page"}, {"value": "small"}],
+    )
+    browser.mount(picker)
+    box(browser).click()
+    large = browser.page.get_by_role("option", name="large too large for this page")
+    assert large.get_attribute("aria-disabled") == "true"
+    large.click()
+    box(browser).press("ArrowDown")
+    box(browser).press("Enter")
+    browser.pump()
+    assert picker.value == ""
+    box(browser).press("ArrowDown")
+    box(browser).press("Enter")
+    browser.until(lambda: picker.value == "small")

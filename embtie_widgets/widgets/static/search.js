@@ -89,6 +89,10 @@ class SearchView {
         title: hit.label || hit.value,
       }, make("span", { class: "et-hit" }, hit.label || hit.value));
       if (hit.detail) option.append(make("span", { class: "et-note" }, hit.detail));
+      if (hit.off) {
+        option.setAttribute("aria-disabled", "true");
+        option.append(make("span", { class: "et-note et-off" }, hit.off));
+      }
       return option;
     });
     this.list.replaceChildren(...lines);
@@ -165,7 +169,7 @@ class SearchView {
 
   choose(index) {
     const hit = this.model.get("hits")[index];
-    if (hit) this.commit(hit.value, hit.label || hit.value);
+    if (hit && !hit.off) this.commit(hit.value, hit.label || hit.value);
   }
 
   // Free text counts on Enter; where only suggestions count, the first one does.
