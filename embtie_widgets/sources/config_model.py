@@ -12,6 +12,7 @@ from typing import Any
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.sources import configuration
+from embtie_widgets.sources.config_faults import unbuildable
 from embtie_widgets.sources.configuration import Config
 from embtie_widgets.sources.counting import Sized
 from embtie_widgets.sources.library import transformers
@@ -100,11 +101,7 @@ def sensible(config: Config) -> Iterator[None]:
     except EmbtieError:
         raise
     except Exception as fault:
-        raise EmbtieError(
-            f"No model of type '{config.get('model_type')}' can be built from this configuration "
-            f"({type(fault).__name__}).",
-            "Check its sizes against the original config.json.",
-        ) from None
+        raise unbuildable(config, fault) from None
 
 
 def _plain(value: Any) -> dict[str, Any]:

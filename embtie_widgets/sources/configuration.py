@@ -84,7 +84,7 @@ def flags_disagree(config: Config) -> bool:
 def odd_flags(config: Config) -> list[str]:
     """Tie flags that are neither true nor false, such as 1 or "true"; none of them is followed."""
     found = [
-        f"{key} is {_told(level[key])}"
+        f"{key} is {told(level[key])}"
         for level in levels(config)
         for key in _TIE_KEYS
         if not isinstance(level.get(key), bool | None)
@@ -92,7 +92,7 @@ def odd_flags(config: Config) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _told(value: Any) -> str:
+def told(value: Any) -> str:
     """A value as the file has it, unless it is long or nested."""
     text = json.dumps(value) if isinstance(value, str | int | float) else ""
     return text if 0 < len(text) <= _LONGEST else "no short word or number"

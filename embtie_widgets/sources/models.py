@@ -23,6 +23,7 @@ from embtie_widgets.machine import pick_device
 from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources import live, whole
+from embtie_widgets.sources.config_faults import unrunnable
 from embtie_widgets.sources.kept import keeps
 from embtie_widgets.sources.load import load
 from embtie_widgets.sources.loaded import Loaded
@@ -31,6 +32,7 @@ from embtie_widgets.sources.offloaded import at_hand, input_device
 from embtie_widgets.sources.once import read_once
 from embtie_widgets.sources.placing import Placing, checked_precision, offload_folder, place
 from embtie_widgets.sources.quiet import quiet
+from embtie_widgets.sources.readout import few_logits
 from embtie_widgets.sources.sourced import finish
 from embtie_widgets.sources.tokenizing import ModelTokenizer, tokenizer_of
 from embtie_widgets.sources.whole import Whole
@@ -226,6 +228,8 @@ def _opened(ref: ModelRef, found: Whole, placing: Placing, progress: Progress) -
         with quiet(progress, stage):
             model, told = found.build(loaded, placing, folder, progress, stage)
         _refuse_lacking(told, found.name)
+        if not placing.disk:  # a pass from disk may take minutes, and whoever reads meets it soon
+            _refuse_unrunnable(model.eval(), found.name)
     except BaseException:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -247,6 +251,17 @@ def _opened(ref: ModelRef, found: Whole, placing: Placing, progress: Progress) -
         notes=(*loaded.notes, *_unused(told), *spoken),
         _whole=found,
     )
+
+
+def _refuse_unrunnable(model: Any, name: str) -> None:
+    """Some sizes that do not go together show only when a text is read: a few tokens are."""
+    try:
+        few_logits(model)
+    except (EmbtieError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as fault:
+        called = type(model).__name__
+        raise unrunnable(model.config.to_dict(), called, name, fault) from None
 
 
 def _refuse_lacking(told: Mapping[str, Any], name: str) -> None:

@@ -65,7 +65,7 @@ def measure_readout(model: Any) -> Readout:
     if watched is None or head is None:
         raise _other(model)
     with _hooked({watched: leaving, head: crossing}):
-        _forward(model)
+        few_logits(model)
     if not all(bool(made.isfinite().all()) for made in through):
         raise _not_finite(model)
     hidden = _factor(before[-1], through[0]) if before and through else None
@@ -108,7 +108,7 @@ def _after_head(model: Any, head: Any, bias: Any) -> tuple[float, float | None]:
         return instead
 
     with _hooked({head: replace}):
-        logits = _forward(model)
+        logits = few_logits(model)
     if not chosen or chosen[-1].shape != logits.shape:
         raise _other(model)
     z, y = chosen[-1].flatten(), logits.float().flatten()
@@ -133,7 +133,8 @@ def _factor(before: torch.Tensor, after: torch.Tensor) -> float | None:
     return round(factor, 6) if close else None
 
 
-def _forward(model: Any) -> torch.Tensor:
+def few_logits(model: Any) -> torch.Tensor:
+    """(1, n, V): what the model says of a few tokens; it is left as it was."""
     device = input_device(model)
     ids = (
         torch.arange(3, 3 + _TOKENS, device=device)[None]

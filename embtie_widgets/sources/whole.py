@@ -11,6 +11,7 @@ from embtie_widgets.progress import Progress, silent
 from embtie_widgets.requests import ModelRef
 from embtie_widgets.sources import configuration, language_model, weights
 from embtie_widgets.sources.checkpoint import Checkpoint
+from embtie_widgets.sources.config_faults import unfilled
 from embtie_widgets.sources.files import optional_json
 from embtie_widgets.sources.folder import layout_of
 from embtie_widgets.sources.hub_files import HubFiles
@@ -195,11 +196,7 @@ def from_pretrained(
             "Close what else is open, or choose a smaller model or precision.",
         ) from None
     except Exception as fault:  # damaged weights make the library stumble over almost anything
-        raise EmbtieError(
-            f"transformers cannot make a {described.name} of the weights of '{name}' "
-            f"({type(fault).__name__}).",
-            "Update transformers, or choose another checkpoint of the model.",
-        ) from None
+        raise unfilled(described.config.to_dict(), described.name, name, fault) from None
     return model, told
 
 
