@@ -80,12 +80,13 @@ class SameBytes:
 
     def __str__(self) -> str:
         """A sentence; of very many names only the first."""
-        what = " and ".join(self.what)
-        verb = "is" if len(self.what) == 1 else "are"
+        # Each matrix has a clause of its own: "input and output are the same" would read as tied.
+        first, *others = self.what
+        also = "".join(f"; so is {what}" for what in others)
         shown = self.names[:_NAMES]
         more = f" and {len(self.names) - _NAMES} more" if self.names[_NAMES:] else ""
         at = f"{', '.join(shown)}{more}"
-        return f"{what[:1].upper()}{what[1:]} {verb} the same, byte for byte, at {at}."
+        return f"{first[:1].upper()}{first[1:]} is the same, byte for byte, at {at}{also}."
 
 
 @dataclass(frozen=True)

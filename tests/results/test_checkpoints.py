@@ -124,4 +124,6 @@ def test_a_report_can_be_stored_and_read_again() -> None:
     assert from_bytes(to_bytes(whole)) == whole
     many = SameBytes(("the input matrix",), tuple(f"step{i}" for i in range(86)))
     assert str(many).endswith("at step0, step1, step2, step3, step4, step5 and 80 more.")
-    assert str(same) == "The input matrix and the file x.bin are the same, byte for byte, at a, b."
+    assert str(same) == (
+        "The input matrix is the same, byte for byte, at a, b; so is the file x.bin."
+    )
