@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import transformers as hf
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
+from tests.app.case_pairs import EMBED, HEAD, write_pairs
 from tests.sources.models import (
     COMMON,
     LLAMA,
@@ -26,7 +26,6 @@ from tests.sources.models import (
 from tests.sources.test_families import FAMILIES
 
 RAN = Path(tempfile.gettempdir()) / "was-run-by-a-case"  # by nothing, ever
-EMBED, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 SHARDED = {"vocab_size": 64, "hidden_size": 16}
 
 
@@ -137,6 +136,18 @@ def _cohere() -> Any:
     return hf.CohereForCausalLM(hf.CohereConfig(**LLAMA, logit_scale=0.0625))
 
 
+def _granite() -> Any:
+    return hf.GraniteForCausalLM(
+        hf.GraniteConfig(**LLAMA, logits_scaling=8.0, embedding_multiplier=12.0)
+    )
+
+
+def _odd_heads(folder: Path) -> None:
+    """Sizes that go together in every tensor, and not in the pass of a text."""
+    config = hf.GemmaConfig(**COMMON, intermediate_size=16, head_dim=4)
+    _readable(hf.GemmaForCausalLM(config), folder)
+
+
 def _readable(model: Any, folder: Path) -> None:
     """With a tokenizer of 32 words, for what reads text."""
     words = {f"w{number}": number for number in range(32)}
@@ -161,6 +172,8 @@ MAKERS: dict[str, Callable[[Path], Any]] = {
     "c021-nan": _not_finite,
     "c024-few": _few_rows,
     "c030-cohere": lambda folder: _readable(randomised(_cohere()), folder),
+    "c030-granite": lambda folder: _readable(randomised(_granite()), folder),
+    "c030-heads": _odd_heads,
     "c032-bias": lambda folder: _readable(randomised(FAMILIES["gptj"][0]()), folder),
     "c033-gemma": lambda folder: _readable(randomised(_gemma()), folder),
     "c035-overflow": _overflowing,
@@ -180,22 +193,4 @@ def write_cases(folder: Path) -> None:
     """All of them, each in a folder of its name."""
     for name, make in MAKERS.items():
         make(folder / name)
-    padded_pair(folder)
-
-
-def padded_pair(folder: Path) -> None:
-    """C014: rows that no token has, below the same 500 rows and their rotation."""
-    chance = np.random.default_rng(0)
-    rows = chance.normal(size=(500, 32))
-    turn = np.linalg.qr(chance.normal(size=(32, 32)))[0]
-    vocabulary = {"model": {"type": "WordLevel", "vocab": {f"w{i}": i for i in range(500)}}}
-    for name, real, extra in (("c014-a", rows, 47), ("c014-b", rows @ turn, 60)):
-        home = folder / name
-        home.mkdir()
-        padding = 0.02 * chance.normal(size=(extra, 32))
-        held = torch.tensor(np.vstack([real, padding]), dtype=torch.float32)
-        config = {"model_type": "llama", "vocab_size": len(held), "hidden_size": 32,
-                  "tie_word_embeddings": True}  # fmt: skip
-        (home / "config.json").write_text(json.dumps(config))
-        (home / "tokenizer.json").write_text(json.dumps(vocabulary))
-        save_file({EMBED: held}, home / "model.safetensors")
+    write_pairs(folder)
