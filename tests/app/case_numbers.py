@@ -1,4 +1,4 @@
-"""The numbers of cases, computed anew in float64 from the stored files, by another way than ours."""
+"""The numbers of cases, computed anew in float64 from the stored files, in another way."""
 
 import csv
 import io
