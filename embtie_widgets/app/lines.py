@@ -13,8 +13,10 @@ from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebso
 
 from embtie_widgets.app.channels import ENDED, ENDED_WORDS
 
+_Jupyters: Any = ZMQChannelsWebsocketConnection  # its types are not those of what it does
 
-class Line(ZMQChannelsWebsocketConnection):  # type: ignore[misc]
+
+class Line(_Jupyters):
     """Jupyter's connection, which is counted while it is open, and loses nothing on the way."""
 
     _is_open = _is_new = False

@@ -125,4 +125,4 @@ class KernelWatch(anywidget.AnyWidget):
 
     def _receive(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         if content.get("kind") == "there":
-            self.send({"kind": "here"})
+            self.send({"kind": "here", "number": content.get("number")})

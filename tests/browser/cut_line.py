@@ -14,6 +14,8 @@ class Line:
         self._server, self.port = server, 0
         self._loop = asyncio.new_event_loop()
         self._open: set[asyncio.StreamWriter] = set()
+        self._kernels: dict[asyncio.StreamWriter, asyncio.StreamWriter] = {}
+        self._silent: set[asyncio.StreamWriter] = set()
         self._listening: asyncio.Server | None = None
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -26,6 +28,11 @@ class Line:
     def mend(self) -> None:
         """Carry again, on the same port."""
         self._do(self._listen())
+
+    def lose(self) -> None:
+        """End what leads to kernels at the server alone: the browser hears nothing of it, as one
+        that slept meanwhile.  What is opened from now on is carried."""
+        self._do(self._lose())
 
     def end(self) -> None:
         """Stop for good."""
@@ -48,6 +55,12 @@ class Line:
             writer.transport.abort()
         self._open.clear()
 
+    async def _lose(self) -> None:
+        for far, near in self._kernels.items():
+            self._silent.add(near)
+            far.transport.abort()
+        self._kernels.clear()
+
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             far_reader, far = await asyncio.open_connection("127.0.0.1", self._server)
@@ -55,17 +68,21 @@ class Line:
             writer.transport.abort()
             return
         self._open |= {writer, far}
-        await asyncio.gather(_pour(reader, far), _pour(far_reader, writer))
+        begun = await reader.read(65_536)
+        if b"/channels" in begun.partition(b"\r\n")[0]:
+            self._kernels[far] = writer
+        far.write(begun)
+        await asyncio.gather(self._pour(reader, far), self._pour(far_reader, writer))
 
-
-async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while data := await reader.read(65_536):
-            writer.write(data)
-            await writer.drain()
-    except OSError:
-        pass
-    writer.close()
+    async def _pour(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(65_536):
+                writer.write(data)
+                await writer.drain()
+        except OSError:
+            pass
+        if writer not in self._silent:
+            writer.close()
 
 
 @contextmanager

@@ -147,17 +147,17 @@ class Visit:
             fold.click()
             self.page.locator(".ep-asked.ep-open").wait_for()
 
-    def lasso(self) -> None:
-        """Draw a square round the middle of the scatter."""
+    def lasso(self, reach: int = 70) -> None:
+        """Draw a square round the middle of the scatter, so many pixels to each side."""
         plot = self.page.locator(".embtie-scatter .et-plot")
         plot.scroll_into_view_if_needed()
         box = plot.bounding_box()
         assert box is not None
         x, y, mouse = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, self.page.mouse
-        mouse.move(x - 70, y - 70)
+        mouse.move(x - reach, y - reach)
         mouse.down()
-        for right, down in ((70, -70), (70, 70), (-70, 70), (-70, -70)):
-            mouse.move(x + right, y + down, steps=3)
+        for right, down in ((1, -1), (1, 1), (-1, 1), (-1, -1)):
+            mouse.move(x + right * reach, y + down * reach, steps=3)
         mouse.up()
 
     def selected(self) -> int:

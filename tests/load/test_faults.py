@@ -5,10 +5,12 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
 
+from embtie_widgets.app.channels import PROTOCOL
 from embtie_widgets.app.serve import check_port
 from tests.aside import awaited
 from tests.browser.servers import Running, is_kernel, running
@@ -19,6 +21,11 @@ _MAP = "Orthogonal"
 # In the kernels alone: no file may grow beyond a few bytes, which is what a full disk comes to.  A
 # few, since Python takes a folder for temporary files only where it could write four bytes.
 _FEW = 16
+_HANDSHAKE = (
+    "GET {path}?session_id=a HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\n"
+    f"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: {PROTOCOL}\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
 _FULL_DISK = f"""
 import sys
 
@@ -129,6 +136,35 @@ def test_a_kernel_killed_in_mid_job_is_told_and_keeps_nobody_waiting(
         await visitor.leave()
 
     awaited(kill())
+
+
+async def knock(visitor: Visitor) -> None:
+    """Ask for a line to the kernel, and go before there is an answer."""
+    at = urlsplit(visitor.channels())
+    _, writer = await asyncio.open_connection(at.hostname, at.port)
+    writer.write(_HANDSHAKE.format(path=at.path, host=at.netloc).encode())
+    await asyncio.sleep(0.5)
+    writer.transport.abort()
+
+
+def test_who_goes_before_the_line_to_a_kernel_is_open_counts_for_nobody(server: Running) -> None:
+    async def go() -> None:
+        visitor = Visitor(server.address)
+        page = await visitor.page()
+        kernel = kernel_of(server, visitor)
+        kernel.suspend()
+        for _ in range(3):
+            await knock(visitor)
+        kernel.resume()
+        await visitor.connect(page)
+        assert (await visitor.why())["reached"]
+        visitor.wire.close()
+        async with asyncio.timeout(_PATIENCE):
+            while (await visitor.why())["reached"]:
+                await asyncio.sleep(0.2)
+        await visitor.leave()
+
+    awaited(go())
 
 
 def test_a_damaged_entry_of_the_cache_is_not_shown(

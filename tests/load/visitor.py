@@ -56,13 +56,12 @@ class Visitor:
             while not _KERNEL.search(text := (await self.fetch(address)).body.decode()):
                 self.landings.append(text)
                 await self._wait_at_door(text)
+        self._take(text)
         return text
 
     async def connect(self, page: str) -> None:
         """Do what the scripts of a page do: connect, ask for the widgets, say where it is."""
-        named = _KERNEL.search(page)
-        assert named, "the page names no kernel"
-        self.kernel, self._page = named[1], page
+        self._take(page)
         await self.wire.open(self.channels(), self._headers())
         await self.wire.ask("kernel_info_request", {})
         control = {"comm_id": self._control, "target_name": "jupyter.widget.control", "data": {}}
@@ -216,6 +215,11 @@ class Visitor:
                 await self._changed.wait()
 
     # How it works.
+
+    def _take(self, page: str) -> None:
+        named = _KERNEL.search(page)
+        assert named, "the page names no kernel"
+        self.kernel, self._page = named[1], page
 
     async def _wait_at_door(self, landing: str) -> None:
         """Ask as the landing page does, until the door is open."""
