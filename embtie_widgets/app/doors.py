@@ -93,7 +93,11 @@ class Doors:
         self._began = self._failed = -1.0
 
     def enter(self, visitor: str, path: str, query: str, *, waits: bool = True) -> Room | None:
-        """This visitor's own room of that address, or one that is free; None: to wait."""
+        """This visitor's own room of that address, or one that is free; None: to wait.
+
+        `waits`: the visitor is known by a cookie and has a number in the queue; else it may be a
+        program that will never open the page, and such hold few places.
+        """
         asked, now = own_query(query), self._clock()
         room = self._own(visitor, path, asked)
         if room is None and self.look(visitor, path, waits=waits).open:
@@ -104,6 +108,7 @@ class Doors:
         if room is not None:
             self.queue.go(visitor)
             room.take(visitor, asked, now)
+            room.nameless = not waits
         return room
 
     def may_return(self, visitor: str, path: str, query: str) -> bool:
@@ -117,6 +122,8 @@ class Doors:
         if self._has_all(visitor) and not self._spare(visitor):
             self.queue.go(visitor)
             return self._seen(False, 0, "pages", path)
+        if not waits and self._nameless_are_enough():
+            return self._seen(False, len(self.queue), "starting", path)
         before = self.queue.ask(visitor) if waits else len(self.queue)
         ready = 0 if self.full_memory else len(self._ready(path))
         reason = "memory" if self.full_memory else "starting" if self._free() else "places"
@@ -222,6 +229,12 @@ class Doors:
         """Whether this visitor has as many rooms as one may; who is alone here takes nobody's."""
         return not self.known.is_own and len(self._of(visitor)) >= self.known.pages
 
+    def _nameless_are_enough(self) -> bool:
+        """Whether as many places as may be are held for who has shown neither cookie nor page."""
+        held = sum(room.nameless and not room.met for room in self.rooms.values())
+        most = max(1, min(self.known.starting, self.known.visitors // 2))
+        return not self.known.is_own and held >= most
+
     def _spare(self, visitor: str) -> list[Room]:
         """Those of this visitor that no page is in, without a job; first those that were left."""
         now, mine = self._clock(), self._of(visitor)
@@ -261,13 +274,13 @@ class Doors:
         else:
             self._keeper.end(room, now=now)
         told = {"event": "kernel-ended", "kernel": room.kernel, "why": why}
-        level = logging.INFO if why in ("left", "away", "pages") else logging.WARNING
+        level = logging.INFO if why in ("left", "away", "pages", "job") else logging.WARNING
         _LOG.log(level, "a kernel ended: %s", why, extra=told)
 
     def _note(self, room: Room, works: bool) -> None:
         """What can be seen of a room from outside."""
         now = self._clock()
-        room.worked = now if works else room.worked
+        room.works, room.worked = works, now if works else room.worked
         if room.finished and not room.failed:
             self._began = max(self._began, room.begun)
         if not self._keeper.pages(room):
@@ -296,10 +309,18 @@ class Doors:
             return ""
         if now - room.away > self.known.idle_minutes * _MINUTE:
             return "away"
+        if self._works_for_nobody(room, now):
+            return "job"
         since = now - self._last_sign(room)
         if room.left is not None and since > self.known.keep_seconds:
             return "left"
         return "left" if not room.met and since > _MEET_SECONDS else ""
+
+    def _works_for_nobody(self, room: Room, now: float) -> bool:
+        """Whether its job is for a page that was closed, and others want their turn."""
+        if room.left is None or not room.works or self.known.is_own:
+            return False
+        return now - room.left > self.known.job_minutes * _MINUTE
 
     def _last_sign(self, room: Room) -> float:
         return max(at for at in (room.away, room.left, room.worked, room.taken) if at is not None)

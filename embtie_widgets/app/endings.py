@@ -34,6 +34,11 @@ def ending(why: str, known: ServeSettings) -> Ending:
             _RELOAD,
         ),
         "away": (f"This page was away for more than {minutes}, and its kernel has ended.", _RELOAD),
+        "job": (
+            f"This page was closed for more than {known.job_minutes:g} minutes while it computed. "
+            "Its job was called off, so that others have their turn, and its kernel has ended.",
+            _RELOAD,
+        ),
         "pages": (
             f"You have opened {known.pages} other pages, the most that one visitor of this server "
             "may have, and the kernel of this one, which was left, has ended.",

@@ -7,10 +7,12 @@ from hashlib import sha256
 from http import HTTPStatus
 from typing import Any
 
+from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.auth.identity import IdentityProvider, User
 from jupyter_server.auth.login import LoginFormHandler
 from tornado.web import HTTPError, RequestHandler
 
+from embtie_widgets.app.attempts import Attempts
 from embtie_widgets.app.settings import ServeSettings
 
 TOKEN = "token"  # noqa: S105 - the name of a way to sign in
@@ -40,9 +42,25 @@ class SignIn(LoginFormHandler):
         if known and not self.check_origin():
             raise HTTPError(HTTPStatus.FORBIDDEN)
 
+    @allow_unauthenticated
+    def post(self) -> None:
+        """Look at the token that was typed, unless too many wrong ones came from there."""
+        if self._wait():
+            self._render()
+        else:
+            super().post()
+
+    def _wait(self) -> int:
+        return int(self.identity_provider.attempts.wait(self.request.remote_ip))
+
     def _render(self, message: dict[str, str] | None = None) -> None:
+        wait = self._wait()
+        if wait:
+            self.set_status(HTTPStatus.TOO_MANY_REQUESTS)
+            self.set_header("Retry-After", str(wait))
         template = self.settings["voila_jinja2_env"].get_template("sign_in.html")
         told = {"next": self.get_argument("next", self.base_url), "wrong": bool(message)}
+        told["wait"] = wait
         self.set_header("Cache-Control", "no-store")
         self.write(template.render(**self.template_namespace, **told))
 
@@ -72,6 +90,7 @@ class TokenHolders(_Visitors):
     """Who has the token, in the address, in a header or typed."""
 
     auth_enabled = login_available = True
+    attempts: Attempts
 
     def get_token(self, handler: RequestHandler) -> str | None:
         """What the address or a header says; a form is for the page that asks."""
@@ -80,11 +99,14 @@ class TokenHolders(_Visitors):
 
     async def get_user_token(self, handler: RequestHandler) -> User | None:
         """The visitor whose request carries the token."""
-        return _VISITOR if self._fits(self.get_token(handler)) else None
+        if not hasattr(handler, "_embtie_fits"):  # a request is one attempt, however often asked
+            handler._embtie_fits = self._fits(handler, self.get_token(handler))
+        return _VISITOR if handler._embtie_fits else None
 
     def process_login_form(self, handler: RequestHandler) -> User | None:
         """The visitor who typed the token."""
-        return _VISITOR if self._fits(handler.get_body_argument("token", "")) else None
+        given = handler.get_body_argument("token", "")
+        return _VISITOR if self._fits(handler, given) else None
 
     def get_cookie_name(self, handler: RequestHandler) -> str:
         """One name, by whatever name the server is called; each server of a machine its own."""
@@ -101,11 +123,18 @@ class TokenHolders(_Visitors):
         self.cookie_options = {"samesite": "None" if framed else "Lax"}
         super().set_login_cookie(handler, user)
 
-    def _fits(self, given: str | None) -> bool:
-        return hmac.compare_digest((given or "").encode(), self.known.token.encode())
+    def _fits(self, handler: Any, given: str | None) -> bool:
+        """Whether it is the token; of who has to wait none is, and nothing is not an attempt."""
+        address = handler.request.remote_ip
+        if not given or self.attempts.wait(address):
+            return False
+        fits = hmac.compare_digest(given.encode(), self.known.token.encode())
+        if not fits:
+            self.attempts.failed(address)
+        return fits
 
 
 def identity(known: ServeSettings) -> type[IdentityProvider]:
     """Who is who."""
     base = TokenHolders if known.sign_in == TOKEN else Everyone
-    return type(base.__name__, (base,), {"known": known})
+    return type(base.__name__, (base,), {"known": known, "attempts": Attempts()})

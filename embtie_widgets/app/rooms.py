@@ -18,9 +18,11 @@ class Room:
     visitor     whose it is; "" as long as it stands ready for anybody
     query       what the page's address carries, as far as the server has heard
     taken       since when it is that visitor's
+    nameless    whether its visitor had no cookie when it was given; a browser has one from then on
     met         whether a page has ever reached its kernel
     away        since when no page reaches it; None while one does
     left        since when its page says that it was left; None if it does not
+    works       whether its kernel has a job under way, as last seen
     worked      when its kernel was last seen with a job under way
     missed      whether what its kernel said to a page that was cut off is lost: that page is to be
                 loaded again, and then shows everything
@@ -33,7 +35,7 @@ class Room:
         self.finished = self.failed = False
         self.visitor = self.query = ""
         self.taken = now
-        self.met = False
+        self.met = self.nameless = self.works = False
         self.away: float | None = now
         self.left: float | None = None
         self.worked: float | None = None

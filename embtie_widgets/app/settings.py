@@ -130,6 +130,13 @@ class ServeSettings:
         60, "how long a page that was left, or reloaded, finds its kernel again", 0, 10**6,
         "a number",
     )  # fmt: skip
+    job_minutes: float = _set(
+        5,
+        "the job of a page that was closed goes on for so many minutes; not on a page of this "
+        "machine alone",
+        "a number above 0, at most 100000",
+        lambda given: 0 < given <= 100_000,
+    )
     visitor_memory: int = _number(4096, "MiB that one kernel may hold", 256, 10**8)
     visitor_card: int = _number(
         0,

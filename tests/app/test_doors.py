@@ -154,6 +154,44 @@ def test_a_job_keeps_a_left_kernel_no_longer_than_the_idle_minutes() -> None:
     assert house.why(room) == "away"
 
 
+def test_the_job_of_a_page_that_was_closed_is_called_off_after_a_while() -> None:
+    house = House(host="0.0.0.0", job_minutes=3)
+    room = sure(house.come("ann"))
+    house.working = {room.kernel}
+    house.page_closes(room, "")
+    house.wait(3 * 60 - 1)
+    assert house.come("ann") is room  # a reload finds it, and the time begins anew
+    house.page_closes(room, "")
+    house.wait(3 * 60 - 1)
+    assert house.why(room) == ""
+    house.wait(2)
+    assert house.why(room) == "job"
+    told = house.doors.why(room.kernel)
+    assert told is not None
+    assert "closed for more than 3 minutes" in told.message
+
+
+def test_a_job_goes_on_for_a_page_that_was_cut_off_and_on_a_page_of_ones_own() -> None:
+    for said, host in ((False, "0.0.0.0"), (True, "127.0.0.1")):
+        house = House(host=host, job_minutes=3)
+        room = sure(house.come("ann"))
+        house.working = {room.kernel}
+        house.page_closes(room, "", said=said)
+        house.wait(10 * 60)
+        assert house.why(room) == ""
+
+
+def test_what_a_closed_page_has_computed_is_kept_as_long_as_any() -> None:
+    house = House(host="0.0.0.0", job_minutes=3, keep_seconds=600)
+    room = sure(house.come("ann"))
+    house.working = {room.kernel}
+    house.page_closes(room, "")
+    house.wait(60)
+    house.working = set()
+    house.wait(9 * 60)
+    assert house.why(room) == ""
+
+
 def test_what_is_kept_for_a_page_that_was_cut_off_is_bounded() -> None:
     house = House()
     room = sure(house.come("ann"))
@@ -389,6 +427,29 @@ def test_who_keeps_no_cookie_has_no_number_and_comes_in_when_nobody_waits() -> N
     assert house.doors.enter("nameless", HOME, "", waits=False) is None
     house.wait(9)  # b has gone
     assert house.doors.enter("nameless", HOME, "", waits=False) is not None
+
+
+def test_a_flood_without_cookies_holds_few_places_and_a_reader_comes_in() -> None:
+    house = House(host="0.0.0.0", visitors=8, starting=2)
+    flood = [house.doors.enter(f"program {n}", HOME, "", waits=False) for n in range(200)]
+    held = [room for room in flood if room is not None]
+    assert len(held) == 2
+    for room in held:
+        room.finish()
+    assert not house.doors.look("reader", HOME, waits=False).open  # as yet without a cookie
+    assert house.come("reader") is not None  # its landing page asks with one
+    house.page_opens(held[0])  # a reader after all: makes way for the next
+    assert house.doors.enter("another program", HOME, "", waits=False) is not None
+
+
+def test_a_reload_with_the_cookie_is_a_readers() -> None:
+    house = House(host="0.0.0.0", visitors=2)
+    room = sure(house.doors.enter("ann", HOME, "", waits=False))
+    assert house.doors.enter("program", HOME, "", waits=False) is None
+    room.finish()
+    house.doors.leave(room.kernel, "")
+    assert house.doors.enter("ann", HOME, "") is room
+    assert house.doors.enter("program", HOME, "", waits=False) is not None
 
 
 def test_one_visitor_has_only_so_many_pages_and_is_told_what_to_do() -> None:

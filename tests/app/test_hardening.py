@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from jupyter_server.services.kernels.connection.base import (
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClosedError, websocket_connect
 
+from embtie_widgets.app.attempts import AT_ONCE
 from embtie_widgets.app.channels import PROTOCOL
 from embtie_widgets.app.fence import is_own_name, refusal
 from tests.aside import awaited
@@ -228,6 +230,33 @@ def test_a_wrong_token_is_refused_in_words(stranger: Client) -> None:
         refused = stranger.sign_in(typed)
         assert refused.status == 401
         assert "That is not the token of this page." in refused.text
+
+
+def test_who_guesses_has_to_wait_and_nobody_else(stranger: Client, visitor: Client) -> None:
+    guesser = {"X_Real_IP": "192.0.2.7"}
+    answers = [stranger.sign_in(f"guess {n}", **guesser).status for n in range(2 * AT_ONCE)]
+    assert answers[: AT_ONCE - 1] == [401] * (AT_ONCE - 1)
+    right = stranger.sign_in(TOKEN, **guesser)  # not looked at, else there were no bound
+    assert right.status == 429
+    assert not any("embtie-token" in cookie for cookie in right.cookies)
+    assert "Too many wrong tokens came from your network." in right.text
+    assert stranger.ask(f"?token={TOKEN}", **guesser).headers["Location"].startswith(f"{BASE}login")
+    assert stranger.ask("api/embtie/door", Authorization=f"token {TOKEN}", **guesser).status == 403
+    assert visitor.ask("api/embtie/door", **guesser).status == 200  # signed in before
+    assert stranger.sign_in(TOKEN, X_Real_IP="192.0.2.8").status == 302
+    time.sleep(int(right.headers["Retry-After"]))
+    assert stranger.sign_in(TOKEN, **guesser).status == 302
+
+
+@pytest.mark.parametrize("way", ["address", "header"])
+def test_guesses_by_any_way_count(way: str, stranger: Client) -> None:
+    guesser = {"X_Real_IP": f"192.0.2.{1 if way == 'address' else 2}"}
+    for n in range(2 * AT_ONCE):
+        if way == "address":
+            stranger.ask(f"?token=guess-{n}", **guesser)
+        else:
+            stranger.ask("api/embtie/door", Authorization=f"token guess-{n}", **guesser)
+    assert stranger.sign_in(TOKEN, **guesser).status == 429
 
 
 def test_the_token_is_kept_in_a_cookie_that_no_script_reads(stranger: Client) -> None:
