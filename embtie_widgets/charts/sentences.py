@@ -149,7 +149,16 @@ def asides(result: PairResult) -> list[str]:
     """What of models and matrices is not as one would expect."""
     centring = on_centring(result)
     said = f"Output matrices are centred: {centring}." if centring else ""
-    return [text for text in (exchange(result), said) if text]
+    return [text for text in (exchange(result), said, without_copies(result)) if text]
+
+
+def without_copies(result: PairResult) -> str:
+    """How many tokens were left out for a row that copies the mean row; empty for none."""
+    left = result.counts.get("left_out_a", 0)
+    if not left:
+        return ""
+    tokens = "1 token is" if left == 1 else f"{left:,} tokens are"
+    return f"{tokens} left out, having a row that copies the mean row."
 
 
 def listed(names: Sequence[str]) -> str:

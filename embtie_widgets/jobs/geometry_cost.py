@@ -78,7 +78,8 @@ def remember(request: GeometryRequest) -> None:
 
 def _parts(request: GeometryRequest, rows: float, width: float) -> Iterator[_Part]:
     """Lists of neighbours, graphs, and what is said of matrices as wholes."""
-    pair = (request.a, request.b, request.role_b, request.mu_centered)
+    compared = (request.mu_centered, request.leave_out_copies)
+    pair = (request.a, request.b, request.role_b, *compared)
     how = (request.metric, request.center)
     each = _MATRICES * rows * (width + _CHOOSING)
     k = request.k

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from embtie_widgets.jobs.pairs import OpenPair, describe
-from embtie_widgets.measures.mean_copies import mean_copies
 from embtie_widgets.requests import PairRequest
+from embtie_widgets.requests.pair import WITHOUT_COPIES
 from embtie_widgets.sources.loaded import Loaded
 from embtie_widgets.sources.scales import are_capped
 
@@ -52,17 +52,26 @@ def pair_notes(pair: OpenPair) -> list[str]:
 
 
 def copies_notes(pair: OpenPair) -> Iterator[str]:
-    """Which rows were added and never trained, once for each matrix."""
+    """Which rows were added and never trained, once for each matrix, and what becomes of them."""
     seen: set[str] = set()
-    for name, matrix in pair.roles.stored.items():
+    for name, rows in pair.roles.copies.rows().items():
         known = pair.roles.hashes[name]
-        rows = np.arange(0) if known in seen else mean_copies(matrix)
-        seen.add(known)
-        if len(rows):
+        if len(rows) and known not in seen:
             yield (
                 f"{name}: {_which(rows)} all but the mean row, as rows are that were added to a "
-                "finished model and never trained. They crowd each other's lists of neighbours."
+                f"finished model and never trained. {_role(pair, name, rows)}"
             )
+        seen.add(known)
+
+
+def _role(pair: OpenPair, name: str, copies: "np.ndarray[Any, np.dtype[np.int64]]") -> str:
+    """What rows that copy the mean row do to a comparison, and what would be done about it."""
+    if not np.isin(copies, pair.roles.rows[name]).any():
+        return "No such row takes part in what is compared."
+    return (
+        "They crowd each other's lists of neighbours; the control "
+        f"“{WITHOUT_COPIES}” (leave_out_copies) compares without them."
+    )
 
 
 def _which(rows: "np.ndarray[Any, np.dtype[np.int64]]") -> str:

@@ -13,6 +13,7 @@ import torch
 
 from embtie_widgets.errors import EmbtieError
 from embtie_widgets.jobs.centring import Centring
+from embtie_widgets.jobs.copied_rows import CopiedRows, without
 from embtie_widgets.jobs.estimate import experience
 from embtie_widgets.measures.kinds import kinds_of
 from embtie_widgets.progress import Progress, silent
@@ -30,13 +31,14 @@ class Roles:
 
     `stored` are the matrices as they were loaded, `hashes` theirs, `padding` has their rows without
     token, and `outputs` names those that are the output matrix of their model.  With a `centring`
-    these are compared without mean row.
+    these are compared without mean row.  `copies` knows which rows copy the mean row.
     """
 
     stored: dict[str, torch.Tensor]
     rows: dict[str, np.ndarray[Any, np.dtype[np.int64]]]
     hashes: dict[str, str]
     notes: tuple[str, ...]
+    copies: CopiedRows
     outputs: tuple[str, ...] = ()
     padding: dict[str, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
     centring: Centring | None = None
@@ -88,10 +90,22 @@ class OpenPair:
         """The same pair with its output matrices centred; the loaded ones stay as they are."""
         return replace(self, roles=self.roles.centred())
 
+    @cached_property
+    def uncopied(self) -> "OpenPair":
+        """The same pair without the tokens that have a row which copies the mean row."""
+        kept = self.roles.copies.kept(self.roles.rows)
+        rows = {name: rows[kept] for name, rows in self.roles.rows.items()}
+        return replace(
+            self, matched=without(self.matched, kept), roles=replace(self.roles, rows=rows)
+        )
+
     def asked(self, request: PairRequest) -> "OpenPair":
         """This pair as the request wants it compared."""
+        if request.leave_out_copies:
+            self.roles.copies.rows()  # before the lock, since it reads the matrices
         with _lock:
-            return self.centred if request.mu_centered else self
+            pair = self.centred if request.mu_centered else self
+            return pair.uncopied if request.leave_out_copies else pair
 
     @cached_property
     def kinds(self) -> "np.ndarray[Any, np.dtype[np.uint8]] | None":
@@ -258,7 +272,8 @@ def _roles(a: Loaded, b: Loaded, matched: Match, role: str) -> Roles:
     outputs = tuple(n for n, m in matrices.items() if any(m is head for head in heads))
     models = {name: b if name == "Tied" else a for name in matrices}
     padding = {name: _without_token(models[name], len(one)) for name, one in matrices.items()}
-    return Roles(matrices, rows, hashes, tuple(notes), outputs, padding)
+    copies = CopiedRows(matrices, hashes)
+    return Roles(matrices, rows, hashes, tuple(notes), copies, outputs, padding)
 
 
 def _without_token(model: Loaded, rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:

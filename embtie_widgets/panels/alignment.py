@@ -22,9 +22,9 @@ class AlignmentPanel(TokenPanel):
     """How a tied matrix aligns with the input and output matrix of an untied model.
 
     `AlignmentPanel()` shows the bundled pair; give a request, or any of its fields by name
-    (`a`, `b`, `map`, `center`, `ridge`, `holdout`, `seed`, `role_b`, `device`, `mu_centered`).
-    `parts` takes the place of what the frame runs requests with, and of `ask`, which finds a
-    token's neighbours.
+    (`a`, `b`, `map`, `center`, `ridge`, `holdout`, `seed`, `role_b`, `device`, `mu_centered`,
+    `leave_out_copies`).  `parts` takes the place of what the frame runs requests with, and of
+    `ask`, which finds a token's neighbours.
     """
 
     title = "Alignment"

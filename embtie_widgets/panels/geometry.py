@@ -40,9 +40,9 @@ class GeometryPanel(TokenPanel):
 
     `GeometryPanel()` shows the bundled pair; give a request, or any of its fields by name (`a`,
     `b`, `k`, `metric`, `center`, `sample`, `spectral`, `spectral_k`, `components`, `spaces`, `top`,
-    `seed`, `role_b`, `device`, `mu_centered`).  `parts` takes the place of what the
-    frame runs requests with, of `ask`, which finds a token's neighbours, and of `ask_spectra`,
-    which finds the spectra of a selection.
+    `seed`, `role_b`, `device`, `mu_centered`, `leave_out_copies`).  `parts` takes the place
+    of what the frame runs requests with, of `ask`, which finds a token's neighbours, and of
+    `ask_spectra`, which finds the spectra of a selection.
     """
 
     title = "Neighbours and spectra"

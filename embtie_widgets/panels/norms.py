@@ -41,8 +41,8 @@ class NormFrequencyPanel(TokenPanel):
     """Row norms of a model pair against how often the tokens occur.
 
     `NormFrequencyPanel()` shows the bundled pair; give a request, or any of its fields by name
-    (`a`, `b`, `corpus`, `seed`, `role_b`, `mu_centered`).  `parts` takes the place of what
-    the frame runs requests with, and of `ask`, which finds a token's neighbours.
+    (`a`, `b`, `corpus`, `seed`, `role_b`, `mu_centered`, `leave_out_copies`).  `parts` takes
+    the place of what the frame runs requests with, and of `ask`, which finds a token's neighbours.
     """
 
     title = "Norm-frequency"

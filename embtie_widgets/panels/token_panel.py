@@ -71,9 +71,14 @@ from embtie_widgets.panels.frame import Panel
 from embtie_widgets.panels.groups import GroupMeans
 from embtie_widgets.panels.pair import PairPicker, pair_facts
 from embtie_widgets.panels.token_views import TokenViews
+from embtie_widgets.requests.pair import WITHOUT_COPIES
 from embtie_widgets.results import PairResult
 
 OTHER_SIDE_SECONDS = 20.0
+_COPIES_HELP = (
+    "Rows that were added to a finished model and never trained copy its mean row; the notes say "
+    "which there are. They can take no part in anything that is measured here"
+)
 
 
 class TokenPanel(Panel):
@@ -161,10 +166,17 @@ class TokenPanel(Panel):
         self.device = labelled(offered, "Where it is computed")
         fields, sections = self.measure_controls()
         self.sides = BeforeAfter(self.state, self.callback, self.changes, self.reach)
-        own = {"mu_centered": Field(self.sides.toggle), "device": Field(self.device)}
+        box = w.Checkbox(description=WITHOUT_COPIES, indent=False)
+        self.without_copies = labelled(box, _COPIES_HELP)
+        own = {
+            "mu_centered": Field(self.sides.toggle),
+            "leave_out_copies": Field(self.without_copies),
+            "device": Field(self.device),
+        }
         known = {**self.pair.fields(), **fields, **own}
+        rows = section("Rows that are compared", self.without_copies)
         centring = section("Before or after centring", self.sides.toggle)
-        return known, [section("Models", self.pair), centring, *sections]
+        return known, [section("Models", self.pair), rows, centring, *sections]
 
     def build_views(self) -> Iterable[w.Widget]:
         """Sentence, the measure's charts, scatter, token card, table, numbers, groups, models."""

@@ -15,10 +15,11 @@ from tests.app.case_pairs import EMBED, HEAD
 _BLOCK = 16  # tokens, as the links of the lens ask
 
 
-def cosines(folder: Path) -> Any:
-    """Of each token of an untied model: input to output, by the least-squares map, centred."""
+def cosines(folder: Path, first: int | None = None) -> Any:
+    """Of each token of an untied model, or of the `first`: input to output, by the least-squares
+    map, centred."""
     held = load_file(folder / "model.safetensors")
-    E, U = (held[name].double().numpy() for name in (EMBED, HEAD))
+    E, U = (held[name][:first].double().numpy() for name in (EMBED, HEAD))
     E, U = E - E.mean(0), U - U.mean(0)
     mapped = E @ (np.linalg.pinv(E) @ U)
     lengths = np.linalg.norm(mapped, axis=1) * np.linalg.norm(U, axis=1)

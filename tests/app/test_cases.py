@@ -98,6 +98,19 @@ def test_half_precision_gives_the_numbers_of_its_stored_values(public: Path) -> 
     assert np.allclose(found, case_numbers.cosines(public / "c020-bfloat16"), rtol=0, atol=1e-6)
 
 
+def test_one_control_leaves_out_added_rows_and_the_counts_change(public: Path) -> None:
+    """C013."""
+    panel = _panel(aligned("c013-grown", ""))
+    assert re.search(r"n = 40 tokens.* 40 0 0 0 0 0 .*“leave out rows that copy", _said(panel))
+    panel.without_copies.value = True
+    panel.run()
+    told = r"n = 32 tokens.* left out in A left out in B 32 0 0 0 0 0 8 8 .*8 of 40 common tokens"
+    assert re.search(told, said := _said(panel)), said
+    found = case_numbers.column(csv_bytes(panel.request, panel.result), "In->Out")
+    anew = case_numbers.cosines(public / "c013-grown", 32)
+    assert np.allclose(found, anew, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("case", ["C030", "C032"])
 def test_the_lens_counts_factor_and_bias_as_the_model_does(public: Path, case: str) -> None:
     asked, _ = LINKED[case]

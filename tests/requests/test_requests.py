@@ -46,6 +46,7 @@ def test_the_key_is_that_of_the_content_and_of_nothing_else():
         "a": "x",
         "b": "y",
         "mu_centered": True,
+        "leave_out_copies": True,
     }
     keys = {request_key(ew.AlignRequest(**{name: value})) for name, value in changed.items()}
     assert len(keys | {request_key(ew.AlignRequest())}) == len(changed) + 1

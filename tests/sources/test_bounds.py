@@ -30,7 +30,8 @@ _FREE = {
     "a", "b", "model", "other", "tokenizer", "corpus", "file", "files", "data", "translators_a",
     "translators_b",
     # one of a few words, or yes and no
-    "role_b", "device", "mu_centered", "map", "center", "source", "held", "precision", "preset",
+    "role_b", "device", "mu_centered", "leave_out_copies",
+    "map", "center", "source", "held", "precision", "preset",
     "share_start", "rows", "tying", "sizes", "methods", "depth", "tasks", "metric", "spectral",
     "spaces", "lens", "mode", "recipe", "start", "floor", "experiment", "ways", "size", "budget",
     "schedule", "directions", "operation", "distribution", "activation", "optimiser", "orders",
