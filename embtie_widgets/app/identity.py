@@ -48,10 +48,11 @@ class SignIn(LoginFormHandler):
         if self._wait():
             self._render()
         else:
-            super().post()
+            super().post()  # type: ignore[no-untyped-call]
 
     def _wait(self) -> int:
-        return int(self.identity_provider.attempts.wait(self.request.remote_ip))
+        provider: Any = self.identity_provider
+        return int(provider.attempts.wait(self.request.remote_ip))
 
     def _render(self, message: dict[str, str] | None = None) -> None:
         wait = self._wait()
@@ -97,7 +98,7 @@ class TokenHolders(_Visitors):
         said = self.auth_header_pat.match(handler.request.headers.get("Authorization", ""))
         return handler.get_query_argument("token", "") or (said[2] if said else None)
 
-    async def get_user_token(self, handler: RequestHandler) -> User | None:
+    async def get_user_token(self, handler: Any) -> User | None:
         """The visitor whose request carries the token."""
         if not hasattr(handler, "_embtie_fits"):  # a request is one attempt, however often asked
             handler._embtie_fits = self._fits(handler, self.get_token(handler))
