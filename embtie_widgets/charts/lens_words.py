@@ -108,7 +108,8 @@ def guess(result: PairLens, side: str, measure: str) -> float | None:
         return math.log2(rows)
     # Only where the last point is the model itself is its entropy there the model's own.
     exact = one.settings.get("mode", "corrected") == "corrected"
-    return math.log2(rows) - float(one.entropy_bits[-1]) if exact else None
+    own = float(one.entropy_bits[-1])
+    return math.log2(rows) - own if exact and math.isfinite(own) else None
 
 
 def headline(result: PairLens) -> str:
@@ -117,12 +118,17 @@ def headline(result: PairLens) -> str:
         return f"Training the translators: {result.progress}."
     if not result.lenses:
         return "Neither curve can be drawn; the reasons stand in the chart."
-    order = sorted(result.lenses, key=lambda side: -result.lenses[side].kl_bits[0])
+    known = {side: float(one.kl_bits[0]) for side, one in result.lenses.items()}
+    order = sorted((s for s in known if math.isfinite(known[s])), key=lambda side: -known[side])
+    blank = [name_of(result, side) for side in known if side not in order]
+    without = f" {' and '.join(blank)}: no value, since numbers are not finite." * bool(blank)
+    if not order:
+        return without.strip()
     far, *near = [(name_of(result, s), f"{result.lenses[s].kl_bits[0]:.2f}") for s in order]
     less = "".join(f", {name} {bits}" for name, bits in near)
     return (
         f"At the embedding, {far[0]} is {far[1]} bits from its final answer{less}"
-        f"{_above(result, order)}."
+        f"{_above(result, order)}.{without}"
     )
 
 
@@ -193,8 +199,9 @@ def _floors(result: PairLens) -> str:
 
 
 def _checks(result: PairLens) -> str:
-    said = [f"{one.last_layer_check:.1g}" for one in result.lenses.values()]
-    if not said:
+    checks = [float(one.last_layer_check) for one in result.lenses.values()]
+    said = [f"{check:.1g}" if math.isfinite(check) else "no finite number" for check in checks]
+    if not any(map(math.isfinite, checks)):
         return ""
     return f"at the last layer the lens gives the model's own logits to within {' and '.join(said)}"
 

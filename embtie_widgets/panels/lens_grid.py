@@ -1,5 +1,6 @@
 """The grid of positions and layers, and the card of what both models say in a cell of it."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -148,10 +149,12 @@ def _of_model(result: PairLens, side: str, one: Lens, piece: int, place: int, la
         return f"<div>{head}<p class='ep-quiet'>Its passage is shorter.</p></div>"
     bits = f"{found.kl:.2f} bits from its final answer" if found.kl == found.kl else "not finite"
     color = mark(result, side).color
-    rows = "".join(_row(text, share, color) for text, share in found.top)
+    finite = [(text, share) for text, share in found.top if math.isfinite(share)]
+    rows = "".join(_row(text, share, color) for text, share in finite)
     lists = f"<table class='ep-tops'>{rows}</table>" if rows else ""
     final = f"<p class='ep-quiet'>{_final(found)}</p>" if found.final else ""
-    none = "" if rows else "<p class='ep-quiet'>Its likeliest tokens were not kept here.</p>"
+    why_none = "" if found.top else "Its likeliest tokens were not kept here."
+    none = f"<p class='ep-quiet'>{why_none}</p>" if why_none else ""
     return f"<div>{head}<p>{escape(bits)}</p>{lists}{none}{final}</div>"
 
 
@@ -164,6 +167,8 @@ def _row(text: str, share: float, color: str) -> str:
 
 
 def _final(found: chart.Cell) -> str:
+    if not all(math.isfinite(share) for _, share in found.final[:3]):
+        return "In the end its numbers are not finite."
     said = ", ".join(f"{escape(text)} {_percent(share)}" for text, share in found.final[:3])
     return f"In the end it says: {said}."
 

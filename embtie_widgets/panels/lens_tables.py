@@ -1,5 +1,6 @@
 """The lens in tables: the numbers of both models, and what they are."""
 
+import math
 from typing import Any
 
 from embtie_widgets.charts import lens as chart
@@ -54,13 +55,17 @@ def _row(result: PairLens, side: str, one: Lens) -> list[str]:
         named(result, side),
         _ranged(one.kl_bits[0], one.intervals[0]),
         *known,
-        f"{one.agreement[0]:.1%}".replace("%", " %"),
-        f"{one.last_layer_check:.1g}",
+        _finite(one.agreement[0], f"{one.agreement[0]:.1%}".replace("%", " %")),
+        _finite(one.last_layer_check, f"{one.last_layer_check:.1g}"),
     ]
 
 
 def _ranged(value: float, pair: Any) -> str:
-    return f"{value:.2f} <small>[{pair[0]:.2f}, {pair[1]:.2f}]</small>"
+    return _finite(value, f"{value:.2f} <small>[{pair[0]:.2f}, {pair[1]:.2f}]</small>")
+
+
+def _finite(value: float, said: str) -> str:
+    return said if math.isfinite(value) else "no value"
 
 
 def named(result: PairLens, side: str) -> str:

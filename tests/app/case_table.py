@@ -80,7 +80,7 @@ LINKED: dict[str, tuple[dict[str, Any], str]] = {
     "C032": ({**_READ, "a": "c032-bias", "b": "c033-gemma"}, r"own logits to within 0 and 0;"),
     "C035": (
         {**_READ, "a": "c035-overflow", "b": "c033-gemma", "precision": "float16"},
-        r"not finite.*float32 or bfloat16",
+        r"c033-gemma is 8\.7\d bits .* c035-overflow: no value, since .*float32 or bfloat16",
     ),
     "C040": (
         {"kind": "checkpoints", "model": "c040-steps"},
@@ -97,7 +97,7 @@ ELSEWHERE = {
     "C049": "a notebook without a kernel is no served page; tests/browser/test_report_page.py",
     "C052": "disk and cache are the server's own, and say nothing to a visitor; tests/sources",
 }
-_PRIVATE = re.compile(r"/tmp|/home|/root|Traceback|went wrong|hf_\w{6}|token=")
+_PRIVATE = re.compile(r"/tmp|/home|/root|Traceback|went wrong|hf_\w{6}|token=|(?<![-\w])nan\b")
 
 
 def query(asked: dict[str, Any]) -> str:
@@ -116,6 +116,6 @@ def answers(said: str, told: str, models: str = "") -> bool:
 
 
 def private(said: str) -> str:
-    """What it says that is nobody's business; nothing, if all is well."""
+    """What it says that is nobody's business, or no number; nothing, if all is well."""
     found = _PRIVATE.search(said)
     return found[0] if found else ""
