@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from embtie_widgets.errors import Cancelled, EmbtieError
+from embtie_widgets.jobs.copied_rows import CopiedRows
 from embtie_widgets.jobs.norms import frobenius
 from embtie_widgets.jobs.packaged import packaged_counts
 from embtie_widgets.jobs.pairs import Roles, describe
@@ -151,7 +152,7 @@ class Alone:
         """What was measured of these matrices before, else what `make` gives now."""
         chosen = {name: self.matrix(name) for name in names}
         rows = {name: np.arange(len(one)) for name, one in chosen.items()}
-        roles = Roles(chosen, rows, self.hashes, ())
+        roles = Roles(chosen, rows, self.hashes, (), CopiedRows(chosen, self.hashes))
         return kept_part(part_key(what, roles, names, {"seed": self.ground.request.seed}), make)
 
     def measured(
