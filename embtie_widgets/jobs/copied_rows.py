@@ -36,7 +36,8 @@ class CopiedRows:
     def kept(self, matched: Mapping[str, Rows]) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """(n,) whether no matrix has a copy for a token, by the rows (n,) that each is read by."""
         copies = self.rows()
-        return ~np.any([np.isin(rows, copies[name]) for name, rows in matched.items()], axis=0)
+        found = [np.isin(rows, copies[name]) for name, rows in matched.items()]
+        return ~np.asarray(np.any(found, axis=0), bool)
 
 
 def without(matched: Match, kept: "np.ndarray[Any, np.dtype[np.bool_]]") -> Match:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import Signature, signature
 from typing import Any
 from uuid import uuid4
 
@@ -28,6 +29,12 @@ class Gathering(type(w.VBox)):  # type: ignore[misc]
         """Make one."""
         with gathered():
             return super().__call__(*given, **named)
+
+    @property
+    def __signature__(cls) -> Signature:
+        """What one is made of, not what the call above says."""
+        made = signature(getattr(cls, "__init__"))  # noqa: B009 - mypy takes a class for a thing
+        return made.replace(parameters=list(made.parameters.values())[1:])
 
 
 @contextmanager
