@@ -55,9 +55,8 @@ class Line(_Jupyters):
             super().disconnect()
         else:
             self._give_up()
-        self.channels: dict[
-            str, Any
-        ] = {}  # who keeps messages has them now, and nothing of it goes here any more
+        # Who keeps messages has them now, and nothing of it goes here any more.
+        self.channels: dict[str, Any] = {}
 
     def _give_up(self) -> None:
         """Leave the count, and what is kept for the page, as they were."""
