@@ -16,6 +16,7 @@ from embtie_widgets.panels.scatter import ScatterView
 from embtie_widgets.panels.selection import SelectionBar
 from embtie_widgets.panels.words import escape, table
 from embtie_widgets.widgets import GroupTable, PlotFigure, StepSlider, TokenCard, TokenTable
+from embtie_widgets.widgets.aria import OF_THIS_RUN
 
 _SIGNS = {"all": "● ", "some": "○ "}  # as the card has them
 _HEAD = 'class="ep-heading"'  # a heading with nothing below it says nothing
@@ -154,7 +155,8 @@ def _near(name: str, rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _block(kind: str, widget: Any, inside: str) -> str:
-    names = escape(" ".join([*kind.split(), *widget._dom_classes]))
+    stays = [one for one in widget._dom_classes if not one.startswith(OF_THIS_RUN)]
+    names = escape(" ".join([*kind.split(), *stays]))
     return f'<div class="{names}">{inside}</div>'
 
 

@@ -9,6 +9,8 @@ from ipywidgets.widgets.widget_description import DescriptionWidget
 
 from embtie_widgets.widgets.assets import script
 
+OF_THIS_RUN = "ep-says-"  # what the class of a control begins with by which its tooltip is found
+
 
 class Aria(anywidget.AnyWidget):
     """Tells the state, name, group and tooltip of the controls around it, takes arrow keys through
@@ -48,4 +50,4 @@ class Aria(anywidget.AnyWidget):
 
 
 def _class_of(control: Any) -> str:
-    return f"ep-says-{control.model_id}"
+    return f"{OF_THIS_RUN}{control.model_id}"
