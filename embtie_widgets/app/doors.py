@@ -19,6 +19,7 @@ _LOG = logging.getLogger("embtie.doors")
 _MINUTE = 60
 _REFILL_SECONDS = 3.0  # the next kernel starts when who took the last has seen a figure
 _SETTLE_SECONDS = 5.0  # within which a page that is reloaded comes back for sure
+_ASLEEP_SECONDS = 60.0  # cut off for so long, a page may never come back, as of a closed browser
 _ABSENT_SECONDS = 10.0  # without a word: not on its way any more, but gone
 _START_SECONDS = 180.0
 _UNREAD_BYTES = 32 << 20  # more than this is not kept for a page that was cut off
@@ -169,7 +170,7 @@ class Doors:
         self.full_memory = sum(held.values()) > limit
         if self.full_memory:
             for room in self._unused():
-                self._end(room, "left")
+                self._end(room, _why_unused(room))
 
     def why(self, kernel: str) -> Ending | None:
         """Why a kernel ended; None if it has not."""
@@ -274,7 +275,9 @@ class Doors:
         else:
             self._keeper.end(room, now=now)
         told = {"event": "kernel-ended", "kernel": room.kernel, "why": why}
-        level = logging.INFO if why in ("left", "away", "pages", "job") else logging.WARNING
+        level = (
+            logging.INFO if why in ("left", "asleep", "away", "pages", "job") else logging.WARNING
+        )
         _LOG.log(level, "a kernel ended: %s", why, extra=told)
 
     def _note(self, room: Room, works: bool) -> None:
@@ -326,22 +329,22 @@ class Doors:
         return max(at for at in (room.away, room.left, room.worked, room.taken) if at is not None)
 
     def _unused(self) -> list[Room]:
-        """Those that were left, without a job and not for a reload, the longest left first."""
+        """Those without a page and a job: that were left, and not for a reload, the longest left
+        first, then those whose page was cut off a while ago."""
         now = self._clock()
-        left = [
-            room
-            for room in self.rooms.values()
-            if room.left is not None
-            and room.away is not None
-            and now - self._last_sign(room) > _SETTLE_SECONDS
-        ]
-        return sorted(left, key=self._last_sign)
+
+        def is_unused(room: Room) -> bool:
+            quiet = _ASLEEP_SECONDS if room.left is None else _SETTLE_SECONDS
+            return room.away is not None and now - self._last_sign(room) > quiet
+
+        unused = filter(is_unused, self.rooms.values())
+        return sorted(unused, key=lambda room: (room.left is None, self._last_sign(room)))
 
     def _make_room(self) -> None:
         """Those who wait for a place come before those who may come back to theirs."""
         wanted = len(self.queue) - self._free() - len(self._ready(self._home))
         for room in self._unused()[: max(0, wanted)]:
-            self._end(room, "left")
+            self._end(room, _why_unused(room))
 
     def _refill(self) -> None:
         """Start what shall stand ready, when the one who came last has been served."""
@@ -350,3 +353,7 @@ class Doors:
         missing = self.known.ready - len(self._ready(self._home))
         for _ in range(min(missing, self._may_start())):
             self._begin(self._home)
+
+
+def _why_unused(room: Room) -> str:
+    return "asleep" if room.left is None else "left"

@@ -33,6 +33,11 @@ def ending(why: str, known: ServeSettings) -> Ending:
             "This page was left, and its kernel has ended to make room for others.",
             _RELOAD,
         ),
+        "asleep": (
+            "This page was out of reach, as while a machine sleeps, when others waited for a "
+            "place, and its kernel has ended.",
+            _RELOAD,
+        ),
         "away": (f"This page was away for more than {minutes}, and its kernel has ended.", _RELOAD),
         "job": (
             f"This page was closed for more than {known.job_minutes:g} minutes while it computed. "

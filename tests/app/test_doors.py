@@ -131,6 +131,24 @@ def test_a_page_cut_off_without_a_word_finds_its_kernel_again() -> None:
     assert house.why(room) == "away"
 
 
+def test_a_page_cut_off_for_a_minute_makes_way_for_who_waits_after_those_that_were_left() -> None:
+    house = House()  # of three places
+    asleep, working, left = (sure(house.come(name)) for name in ("ann", "bea", "cyd"))
+    house.working = {working.kernel}
+    for room in (asleep, working):
+        house.page_closes(room, said=False)
+    house.wait(50)
+    assert house.come("dan") is None
+    assert house.why(asleep) == ""
+    house.page_closes(left, "")
+    house.wait(12)
+    assert (house.why(asleep), house.why(left)) == ("", "left")
+    assert house.come("dan") is not None
+    assert house.come("eve") is None
+    house.wait(3)
+    assert (house.why(asleep), house.why(working)) == ("asleep", "")
+
+
 def test_a_left_kernel_with_a_job_is_kept_until_it_is_done() -> None:
     house = House()
     room = sure(house.come("ann"))

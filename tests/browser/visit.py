@@ -193,7 +193,9 @@ class Visit:
         return self.page.evaluate(script, argument)
 
     def close(self) -> None:
-        """Leave."""
+        """Leave as a reader does, so that the server hears of it and has the place again."""
+        if not self.page.is_closed():
+            self.page.goto("about:blank")
         self._context.close()
 
     def leave_well(self) -> None:
