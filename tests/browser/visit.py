@@ -210,8 +210,11 @@ class Visit:
             self.errors.append(said.text)
 
     def _refuse_dialog(self, dialog: Any) -> None:
-        self.errors.append(f"a dialog: {dialog.message}")
-        dialog.dismiss()
+        if dialog.type == "beforeunload":  # JupyterLab's, of a notebook that was not saved
+            dialog.accept()
+        else:
+            self.errors.append(f"a dialog: {dialog.message}")
+            dialog.dismiss()
 
     def _refuse(self, route: Route) -> None:
         self.asked_outside.append(route.request.url)
