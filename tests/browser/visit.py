@@ -193,8 +193,8 @@ class Visit:
         return self.page.evaluate(script, argument)
 
     def close(self) -> None:
-        """Leave as a reader does, so that the server hears of it and has the place again."""
-        if not self.page.is_closed():
+        """Leave as a reader does, so that our server hears of it and has the place again."""
+        if not self.page.is_closed() and not self.page.evaluate(_IN_LAB):
             self.page.goto("about:blank")
         self._context.close()
 
@@ -210,11 +210,8 @@ class Visit:
             self.errors.append(said.text)
 
     def _refuse_dialog(self, dialog: Any) -> None:
-        if dialog.type == "beforeunload":  # JupyterLab's, of a notebook that was not saved
-            dialog.accept()
-        else:
-            self.errors.append(f"a dialog: {dialog.message}")
-            dialog.dismiss()
+        self.errors.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _refuse(self, route: Route) -> None:
         self.asked_outside.append(route.request.url)
