@@ -48,7 +48,7 @@ class Visit:
         self.page.set_default_timeout(PATIENCE)
         self.page.wait_for_function = partial(_wait, self.page)  # type: ignore[method-assign]
         self.page.route(_is_outside, self._refuse)
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("pageerror", self._note)
         self.page.on("dialog", self._refuse_dialog)
         self.page.on("console", self._hear)
         self.page.goto(address, wait_until="commit")
@@ -195,6 +195,9 @@ class Visit:
     def close(self) -> None:
         """Leave as a reader does, so that our server hears of it and has the place again."""
         if not self.page.is_closed() and not self.page.evaluate(_IN_LAB):
+            # What it is in the middle of is cut off, and complains.
+            self.page.remove_listener("pageerror", self._note)
+            self.page.remove_listener("console", self._hear)
             self.page.goto("about:blank")
         self._context.close()
 
@@ -203,6 +206,9 @@ class Visit:
         self.close()
         assert self.asked_outside == []
         assert self.errors == []
+
+    def _note(self, error: Error) -> None:
+        self.errors.append(str(error))
 
     def _hear(self, said: ConsoleMessage) -> None:
         about_contexts = said.type == "warning" and "context" in said.text.lower()
