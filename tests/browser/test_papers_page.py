@@ -77,8 +77,12 @@ def test_every_total_stands_whole_on_a_phone(visit: Open) -> None:
 
 
 def click_bar(one: Visit, label: str) -> None:
-    """Click the bar that stands beside this label."""
-    tick = one.page.locator(".ep-overview .ytick", has_text=label).bounding_box()
+    """Click the bar that stands beside this label, once it stays where it is."""
+    ticks = one.page.locator(".ep-overview .ytick", has_text=label)
+    tick, before = ticks.bounding_box(), None
+    while tick != before:
+        one.page.wait_for_timeout(300)
+        tick, before = ticks.bounding_box(), tick
     plot = one.page.locator(".ep-overview .nsewdrag").first.bounding_box()
     assert tick is not None
     assert plot is not None
