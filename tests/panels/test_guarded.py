@@ -28,6 +28,11 @@ BARE = {
     ("panels/runbar.py", "self._draw"): "of the notice: it would tell itself that it cannot tell",
     ("panels/scatter.py", "self._describe"): "answers with a text; without one no label is shown",
     ("panels/token_views.py", "self.card.place"): "a number, the trait that clicks set",
+    ("widgets/aria.py", "self._told"): "puts a text into a table of its own",
+    (
+        "widgets/aria.py",
+        "lambda change: self.follow(change['owner'])",
+    ): "adds to that table, and does nothing else",
     (
         "widgets/notices.py",
         "self._receive",
