@@ -31,7 +31,7 @@ from tests.app.case_table import (
     private,
     query,
 )
-from tests.browser import reading
+from tests.browser.reading import assert_readable
 from tests.browser.rehearsal import HOSTILE, LARGEST
 from tests.browser.servers import Running, running
 from tests.browser.visit import Visit
@@ -280,12 +280,7 @@ def test_every_tab_has_marks_and_fits(visit: Open, pictures: Path, scheme: str) 
     one = visit(aligned("c001-flag", ""), scheme=scheme)
     for tab in one.tabs():
         one.open_tab(tab)
-        for width in (1400, 390):
-            one.resize(width)
-            assert reading.faint_texts(one) == {}
-            assert reading.cut_words(one) == []
-            assert reading.overhang(one) == []
-            one.page.screenshot(path=pictures / f"tab-{tab}-{scheme}-{width}.png")
+        assert_readable(one, pictures / f"tab-{tab}-{scheme}")
 
 
 @pytest.fixture(scope="module")

@@ -170,13 +170,19 @@ def test_weights_that_never_end_are_read_as_far_as_they_are_listed(
     assert server.sent() < 2**27
 
 
-def test_on_a_public_page_a_download_is_refused_before_a_byte_of_it_moves(
-    server: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A public page that offers the model, to visitors who bring at most 20 kB."""
     (tmp_path / "mine.toml").write_text(f'[[model]]\nref = "{REF}"\n')
     monkeypatch.setenv("EMBTIE_CATALOGUE", str(tmp_path / "mine.toml"))
     monkeypatch.setenv("EMBTIE_PUBLIC", "1")
     monkeypatch.setattr(bounds, "FETCHED_BYTES", 20_000)
+
+
+@pytest.mark.usefixtures("public")
+def test_on_a_public_page_a_download_is_refused_before_a_byte_of_it_moves(
+    server: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, message = sent_until_refused(server)
     assert "on a public page a visitor brings at most 20 kB" in message
     assert server.sent("model.safetensors") < 10_000
@@ -186,13 +192,8 @@ def test_on_a_public_page_a_download_is_refused_before_a_byte_of_it_moves(
     ew.load(REF)  # what is here costs nothing
 
 
-def test_on_a_public_page_a_whole_model_is_counted_as_well(
-    server: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mine.toml").write_text(f'[[model]]\nref = "{REF}"\n')
-    monkeypatch.setenv("EMBTIE_CATALOGUE", str(tmp_path / "mine.toml"))
-    monkeypatch.setenv("EMBTIE_PUBLIC", "1")
-    monkeypatch.setattr(bounds, "FETCHED_BYTES", 20_000)
+@pytest.mark.usefixtures("public", "server")
+def test_on_a_public_page_a_whole_model_is_counted_as_well() -> None:
     from embtie_widgets.sources.models import open_model
 
     with pytest.raises(Interrupted, match="on a public page a visitor brings"):
