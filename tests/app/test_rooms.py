@@ -151,7 +151,7 @@ def test_a_reload_gets_the_same_page_and_a_stranger_another(guest: Callable[[], 
     line.close()
     assert ann.open("?embtie=1&kind=lens&layer=2&theme=dark") == page
     there = {"there": True, "reached": False, "missed": False}
-    assert ann.ask(f"api/embtie/kernel/{kernel(page)}") == there
+    until(lambda: ann.ask(f"api/embtie/kernel/{kernel(page)}") == there)
     ann.leave(page, "?embtie=1&kind=lens&layer=2")
     assert kernel(bob.open("?embtie=1&kind=lens&layer=2")) != kernel(page)
 
